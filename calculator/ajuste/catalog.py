@@ -1,0 +1,162 @@
+"""The catalog: GPUs, models, providers and offers, as the pipeline's bundle holds them.
+
+`load_catalog(text)` parses once per worker or process; what a ranking asks of every offer (its day, its GPU) is worked
+out here and not again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from .errors import RequestError, near_matches
+
+
+class Gpu(NamedTuple):
+    """A row of gpus.csv. None = not known."""
+
+    id: str
+    name: str
+    vendor: str
+    architecture: str
+    compute_capability: float | str | None
+    memory_label_gb: float
+    usable_gib: float | None  # what CUDA offers, GiB
+    usable_basis: str | None  # seen | estimated
+    memory_bandwidth_gb_per_s: float | None
+    bf16_dense_tflops: float | None
+    fp16_dense_tflops: float | None
+    fp32_tflops: float | None
+    fp8_dense_tflops: float | None
+    gemm_measured_tflops: float | None
+    interconnect: str | None
+    interconnect_gb_per_s: float | None
+    pcie_generation: float | None
+    tdp_w: float | None
+    supports_bf16: bool | None
+    supports_flash_attention_2: bool | None
+    supports_fp8: bool | None
+
+    @property
+    def is_ranked(self) -> bool:
+        """NVIDIA and AMD cards get verdicts; other accelerators are listed only."""
+        return self.vendor in ("NVIDIA", "AMD")
+
+
+class Offer(NamedTuple):
+    """A row of prices/<provider>.csv: the price of the whole offer."""
+
+    provider: str
+    offer: str
+    gpu: str
+    gpus: int
+    region: str | None
+    purchase: str
+    usd_per_hour: float
+    vcpus: float | None
+    ram_gib: float | None
+    price_basis: str
+    confidence: str
+    assumed: tuple[str, ...]
+    checked: str
+    source_url: str
+    day: int  # of `checked`, days since 1970-01-01; the first day of a month or year given without one
+
+
+class Catalog(NamedTuple):
+    as_of: str | None
+    data: str | None  # newest day on which someone looked
+    gpus: dict[str, Gpu]
+    models: dict[str, dict]
+    model_ids: dict[str, str]  # any accepted spelling, lower case -> id
+    providers: dict[str, dict]
+    offers: tuple[Offer, ...]
+
+
+def load_catalog(text: str) -> Catalog:
+    """The bundle's JSON text as a `Catalog`. Raises `RequestError` (`bad-catalog`)."""
+    try:
+        bundle = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RequestError("bad-catalog", "catalog", detail=type(error).__name__) from None
+    if not isinstance(bundle, dict):
+        raise RequestError("bad-catalog", "catalog", detail="not an object")
+    try:
+        return _index(bundle)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RequestError("bad-catalog", "catalog", detail=repr(error)[:120]) from None
+
+
+def _index(bundle: dict) -> Catalog:
+    gpus = {row["id"]: Gpu(*[row.get(name) for name in Gpu._fields]) for row in bundle.get("gpus", ())}
+    models = {row["id"]: row for row in bundle.get("models", ())}
+    spellings = {}
+    for row in models.values():
+        for spelling in (row.get("hf_id"), row.get("name"), row["id"]):
+            if spelling:
+                spellings[spelling.lower()] = row["id"]
+    offers = tuple(
+        Offer(
+            row["provider"],
+            row["offer"],
+            row["gpu"],
+            row["gpus"],
+            row.get("region"),
+            row["purchase"],
+            row["usd_per_hour"],
+            row.get("vcpus"),
+            row.get("ram_gib"),
+            row["price_basis"],
+            row["confidence"],
+            tuple(row.get("assumed") or ()),
+            row["checked"],
+            row["source_url"],
+            day_number(row["checked"]),
+        )
+        for row in bundle.get("offers", ())
+    )
+    return Catalog(
+        as_of=bundle.get("as_of"),
+        data=bundle.get("data"),
+        gpus=gpus,
+        models=models,
+        model_ids=spellings,
+        providers={row["id"]: row for row in bundle.get("providers", ())},
+        offers=offers,
+    )
+
+
+def find_model(catalog: Catalog, name: str) -> dict:
+    """The catalog's row of a model by id, Hugging Face id or name. Raises `unknown-model` with near matches."""
+    found = catalog.model_ids.get(name.strip().lower())
+    if found is None:
+        near = near_matches(name.rsplit("/", 1)[-1], catalog.models)
+        raise RequestError("unknown-model", "model", name, suggestions=near)
+    return catalog.models[found]
+
+
+def find_gpu(catalog: Catalog, name: str) -> Gpu:
+    """The catalog's GPU by id. Raises `unknown-gpu` with near matches."""
+    gpu = catalog.gpus.get(name) or catalog.gpus.get(name.strip().lower())
+    if gpu is None:
+        raise RequestError("unknown-gpu", "gpu", name, suggestions=near_matches(name, catalog.gpus))
+    return gpu
+
+
+def day_number(date: str) -> int:
+    """Days since 1970-01-01 of an ISO date (`2026-11-30`, `2026-11`, `2026`). ValueError when it is none.
+
+    A date without day or month counts as its first: an age is never shown smaller than it may be. Written out because
+    importing datetime costs the browser more than these lines.
+    """
+    parts = date.split("-")
+    if not 1 <= len(parts) <= 3 or any(not part.isdigit() for part in parts) or len(parts[0]) != 4:
+        raise ValueError(date)
+    year, month, day = (int(part) for part in parts + ["1"] * (3 - len(parts)))
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
+        raise ValueError(date)
+    before = year - 1
+    leap_days = before // 4 - before // 100 + before // 400
+    return before * 365 + leap_days + sum(lengths[: month - 1]) + day - 719_163
