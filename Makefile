@@ -1,0 +1,92 @@
+# The commands. `make` alone lists them. Each sets up what it needs the first time; later runs only compare hashes.
+
+PYTHON ?= python3
+SETUP = @$(PYTHON) calculator/bootstrap.py
+PATH := $(CURDIR)/.venv/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+FAST = not slow and not site and not browser and not full
+
+export PATH
+export PYTHONPATH := $(CURDIR)/calculator
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.PHONY: help setup serve build test test-fast test-all test-estimator check check-data tables bench-browser screenshots fmt lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
+
+setup: ## install what everything needs (Python, node, packages, a browser); the other commands do it by themselves
+	$(SETUP) --browser --estimator
+
+serve: ## build the site, serve it on a free local port, rebuild on change
+	$(SETUP)
+	@python calculator/web/assemble.py --serve
+
+build: ## build the whole site into site/
+	$(SETUP)
+	@python calculator/web/assemble.py
+
+test: ## everything that gates: checks, build, every test, the browser's included
+	$(SETUP) --browser --estimator
+	@$(MAKE) --no-print-directory check build test-estimator
+	python -m pytest -m "not full" --durations=15
+
+test-fast: ## the loop: tests that need no site and no browser (under a minute)
+	$(SETUP)
+	python -m pytest -q -m "$(FAST)"
+
+test-all: ## `make test`, and the long ones: accessibility of every page, other browsers
+	$(SETUP) --browser --estimator
+	@$(MAKE) --no-print-directory check build test-estimator
+	python -m pytest --durations=15
+
+test-estimator: ## the estimator's tests on every other Python found (3.11 to 3.14)
+	$(SETUP) --estimator
+	@for python in .venv-3.*/bin/python; do [ -x "$$python" ] || continue; \
+		echo "estimator on $$($$python --version)"; $$python -m pytest -q -m "$(FAST)" tests/unit || exit 1; done
+
+check: ## formatting, lint, types, spelling, data, workflows
+	$(SETUP)
+	ruff format --check --quiet .
+	ruff check --quiet .
+	mypy
+	tsc -p tsconfig.json
+	codespell README.md CONTRIBUTING.md AGENTS.md CHANGELOG.md calculator docs/en .github
+	zizmor --offline --quiet .github
+	check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	python -m pipeline check
+
+check-data: ## only the data
+	$(SETUP)
+	@python -m pipeline check
+
+tables: ## the generated tables of the guide, into build/includes/
+	$(SETUP)
+	@python -m pipeline tables --out build/includes
+
+bench-browser: ## cold start in the browser against Pyodide as shipped, medians of 6
+	$(SETUP) --browser
+	@python calculator/web/assemble.py
+	python calculator/web/bench_browser.py
+
+screenshots: ## pictures of the calculator, phone and desktop, both languages, into build/screenshots/
+	$(SETUP) --browser
+	@python calculator/web/assemble.py
+	python calculator/web/screenshots.py
+
+fmt: ## format, and mend what can be mended
+	$(SETUP)
+	ruff check --fix --quiet . || true
+	ruff format --quiet .
+
+lock: ## refresh requirements*.txt and package-lock.json from what they are made of
+	$(SETUP)
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		requirements.in --output-file requirements.txt
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--constraint requirements.txt requirements-estimator.in --output-file requirements-estimator.txt
+	npm update --package-lock-only
+
+clean: ## remove what builds and tests made; what was installed stays
+	rm -rf build site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

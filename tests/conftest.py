@@ -1,0 +1,70 @@
+"""What all tests share: marks by folder, the built site, a browser."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import bootstrap
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything under tests/browser/ drives a browser and reads the built site."""
+    for item in items:
+        if (ROOT / "tests" / "browser") in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Return the repository's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def site(root: Path) -> Path:
+    """Return the built site. A test that needs it fails where it is missing: it is never skipped."""
+    folder = root / "site"
+    if not (folder / "index.html").exists():
+        pytest.fail("site/ is not built: run `make build` first", pytrace=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    """Return the browser's program. A test that needs it fails where there is none: it is never skipped."""
+    found = bootstrap.browser()
+    if not found:
+        pytest.fail("no browser: run `make setup`, or set AJUSTE_BROWSER", pytrace=False)
+    return found
+
+
+@cache
+def _catalog() -> str:
+    folder = ROOT / "build" / "tests"
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "catalog.json"
+    subprocess.run(
+        [sys.executable, "-m", "pipeline", "bundle", "--out", str(target)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "calculator")},
+        check=True,
+    )
+    return target.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def catalog_text() -> str:
+    """Return the catalog made from data/ now, as the page gets it."""
+    return _catalog()
+
+
+@pytest.fixture(scope="session")
+def catalog_data(catalog_text: str) -> dict:
+    """Return the same catalog, parsed."""
+    return json.loads(catalog_text)
