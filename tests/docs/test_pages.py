@@ -1,0 +1,38 @@
+"""The shape every page shares: title, description, the short answer first, one way on, no more than eight minutes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pipeline.guide import LANGUAGES, Page, code_blocks, pages, prose
+
+ALL = [page for language in LANGUAGES for page in pages(language).values()]
+NO_BOX = {"index.md", "calculator.md"}  # these open with a live answer instead
+ANSWER = {"es": '!!! abstract "Respuesta corta"', "en": '!!! abstract "Short answer"'}
+NEXT = {"es": "[Siguiente: ", "en": "[Next: "}
+WORDS_PER_MINUTE = 200
+
+
+def name(page: Page) -> str:
+    return f"{page.language}/{page.path}"
+
+
+@pytest.mark.parametrize("page", ALL, ids=name)
+def test_head(page: Page) -> None:
+    assert 10 <= len(page.meta["title"]) <= 60, len(page.meta["title"])
+    assert 50 <= len(page.meta["description"]) <= 160, len(page.meta["description"])
+    assert [section.level for section in page.sections].count(1) == 1
+
+
+@pytest.mark.parametrize("page", [page for page in ALL if page.path not in NO_BOX], ids=name)
+def test_opens_with_the_answer_and_leads_on(page: Page) -> None:
+    assert page.sections[0].body.startswith(ANSWER[page.language])
+    assert page.text.count(NEXT[page.language]) == 1
+
+
+@pytest.mark.parametrize("page", ALL, ids=name)
+def test_eight_minutes_at_most(page: Page) -> None:
+    words = len(re.findall(r"\w+", prose(page.text))) + sum(len(block.split()) for block in code_blocks(page.text)) / 2
+    assert words / WORDS_PER_MINUTE <= 8, f"{words:.0f} words"
