@@ -1,0 +1,428 @@
+"""From a request to a plan: defaults filled in, and the combinations that no framework can run refused."""
+
+from __future__ import annotations
+
+from .architecture import Architecture, read_architecture
+from .catalog import Catalog, day_number, find_gpu, find_model
+from .constants import PRESETS
+from .contract import (
+    FULL_METHODS,
+    PREFERENCE_TASKS,
+    REQUEST,
+    check_request,
+)
+from .errors import RequestError, near_matches
+from .plan import NESTED, Parallel, Plan
+
+# Keys of a preset's table that are conditions, not fields.
+TASKS = ("sft", "pretrain", *PREFERENCE_TASKS, "grpo")
+CONDITIONS = ("full", "peft", "quantized", "before", *TASKS)
+WEIGHT_DTYPE = {
+    "bf16": "bf16",
+    "bf16-master": "bf16",
+    "fp16": "fp16",
+    "bf16-mixed": "fp32",
+    "fp16-mixed": "fp32",
+    "fp8-mixed": "fp32",
+    "fp32": "fp32",
+}
+
+
+def resolve(request: dict, catalog: Catalog) -> tuple[Plan, Architecture]:
+    """The plan and the model's architecture. Raises `RequestError` only."""
+    asked = check_request(request)
+    model, architecture = _model(asked["model"], catalog)
+    values, origin = _with_presets(asked)
+    values["model"] = model
+    _derive(values, origin, asked, catalog)
+    _refuse_inconsistent(values, asked)
+    return _plan(values, origin), architecture
+
+
+def _model(asked: str | dict, catalog: Catalog) -> tuple[str | dict, Architecture]:
+    if isinstance(asked, dict):
+        return asked, read_architecture(asked)
+    row = find_model(catalog, asked)
+    return row["id"], read_architecture(row["config"])
+
+
+# ------------------------------------------------------------------------------------------------- presets
+
+
+def _with_presets(asked: dict) -> tuple[dict, dict]:
+    """The request over its framework's preset over the general one; and where each filled field came from."""
+    general = PRESETS["general"]
+    framework = asked.get("framework", general["framework"])
+    preset = PRESETS["framework"][framework]
+    conditions = _conditions(asked, general)
+    values: dict = {}
+    origin: dict = {}
+    for name, field in REQUEST.items():
+        values[name] = dict.fromkeys(field.fields) if field.fields else None
+        origin.update(dict.fromkeys([f"{name}.{key}" for key in field.fields] if field.fields else [name], "general"))
+    for source, table in (("general", general), ("framework", preset)):
+        for layer in _layers(table, conditions, asked.get("framework_version")):
+            _lay(values, origin, layer, source)
+    for name, value in asked.items():
+        if isinstance(value, dict) and REQUEST[name].fields:
+            values[name] |= value
+            for key in value:
+                origin.pop(f"{name}.{key}", None)
+        else:
+            values[name] = value
+            origin.pop(name, None)
+    return values, origin
+
+
+def _conditions(asked: dict, general: dict) -> tuple[str, ...]:
+    """Which conditional tables of a preset apply to this request."""
+    task = asked.get("task", general["task"])
+    if asked["method"] in FULL_METHODS:
+        return ("full", task)
+    quantization = asked.get("quantization", "nf4-nested" if asked["method"] == "qlora" else "none")
+    return ("peft", "quantized", task) if quantization != "none" else ("peft", task)
+
+
+def _layers(table: dict, conditions: tuple[str, ...], version: str | None) -> list[dict]:
+    """A preset's tables that apply, the later over the earlier."""
+    layers = [table]
+    layers += [table[condition] for condition in conditions if condition in table]
+    for older in table.get("before", ()):
+        if version is not None and _release(version) < _release(older["version"]):
+            layers.append(older)
+            layers += [older[condition] for condition in conditions if condition in older]
+    return layers
+
+
+def _lay(values: dict, origin: dict, layer: dict, source: str) -> None:
+    for name, value in layer.items():
+        if name in CONDITIONS or name == "version":
+            continue
+        if isinstance(value, dict) and REQUEST[name].fields:
+            for key, inner in value.items():
+                values[name][key] = inner
+                origin[f"{name}.{key}"] = source
+        else:
+            values[name] = value
+            origin[name] = source
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """`"4.48.1"` as (4, 48, 1); what is no number ends it, so that `5.0.dev0` reads as 5.0."""
+    numbers = []
+    for part in version.lstrip("v").split(".")[:4]:
+        digits = ""
+        for character in part[:9]:
+            if not ("0" <= character <= "9"):
+                break
+            digits += character
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers)
+
+
+# ------------------------------------------------------------------------------------------------- derived
+
+
+def _derive(values: dict, origin: dict, asked: dict, catalog: Catalog) -> None:
+    """Fields that follow from others. An asked value always stands (and may be refused afterwards)."""
+
+    def fill(name: str, value: object, source: str) -> None:
+        if name not in asked:
+            values[name] = value
+            origin[name] = source
+
+    method = values["method"]
+    if method in FULL_METHODS:
+        precision = values["precision"]
+        fill("quantization", "none", "method")
+        fill("base_dtype", WEIGHT_DTYPE.get(precision, "bf16"), "precision")
+        fill("autocast", precision is not None and precision.endswith("mixed"), "precision")
+    else:
+        fill("precision", None, "method")
+        if method == "qlora":
+            fill("quantization", "nf4-nested", "method")
+    if values["quantization"] == "none":
+        fill("kbit_upcast", False, "method")
+    release = _release(values["transformers"])
+    fill("logits_shift_copy", release[:2] <= (4, 48), "transformers")
+    fill("quantize_moe_experts", release[:1] < (5,), "transformers")
+    fill("reference", _reference(values), "task")
+    _derive_parallel(values, origin, asked)
+    _derive_batch(values, origin, asked)
+    dataset = values["dataset"]
+    given = asked.get("dataset", {})
+    if "mean_tokens" not in given and dataset["mean_tokens"] > values["sequence_length"]:
+        dataset["mean_tokens"] = values["sequence_length"]
+        origin["dataset.mean_tokens"] = "sequence_length"
+    if values["gpu"] is not None:
+        values["gpu"] = find_gpu(catalog, values["gpu"]).id
+    if values["as_of"] is None:
+        values["as_of"] = catalog.as_of
+        origin["as_of"] = "catalog"
+
+
+def _reference(values: dict) -> str:
+    """The reference model of a preference task: PEFT switches the adapter off, a full fine-tune needs a copy."""
+    needs = values["task"] in ("dpo", "kto") or (values["task"] == "grpo" and values["rl"]["beta"] > 0)
+    if not needs:
+        return "none"
+    return "copy" if values["method"] in FULL_METHODS else "adapter-off"
+
+
+def _derive_parallel(values: dict, origin: dict, asked: dict) -> None:
+    """Several GPUs asked for without a strategy: data parallel, unless tensors or pipelines already use them all."""
+    parallel = values["parallel"]
+    given = asked.get("parallel", {})
+    world = parallel["gpus_per_node"] * parallel["nodes"]
+    split = parallel["tp"] * parallel["pp"] * parallel["cp"] * parallel["sp"]
+    if world == 1 and split > 1 and "gpus_per_node" not in given and "nodes" not in given:
+        parallel["gpus_per_node"] = world = split
+        origin["parallel.gpus_per_node"] = "parallel"
+    if "strategy" not in given and world > parallel["tp"] * parallel["pp"]:
+        parallel["strategy"] = "ddp"
+        origin["parallel.strategy"] = "parallel"
+
+
+def _derive_batch(values: dict, origin: dict, asked: dict) -> None:
+    """Global batch: micro-batch × accumulation × ranks when the micro-batch is given, else the preset's."""
+    if values["optimizer_in_backward"] and "optimizer_in_backward" not in asked and values["grad_accum"] > 1:
+        values["optimizer_in_backward"] = False
+        origin["optimizer_in_backward"] = "grad_accum"
+    if asked.get("global_batch") is None and (values["micro_batch"] is not None or "grad_accum" in asked):
+        values["global_batch"] = None
+        origin["global_batch"] = "micro_batch"
+    if values["global_batch"] is not None and "grad_accum" not in asked and not values["optimizer_in_backward"]:
+        values["grad_accum"] = accumulation(values["global_batch"], values["micro_batch"] or 1, _data_ranks(values))
+        origin["grad_accum"] = "global_batch"
+
+
+def _data_ranks(values: dict) -> int:
+    return Parallel(**values["parallel"]).data_ranks
+
+
+def accumulation(global_batch: int, micro_batch: int, ranks: int) -> int:
+    """Micro-batches per optimizer step that come nearest to the global batch, at least 1."""
+    return max(1, round(global_batch / (micro_batch * ranks)))
+
+
+# -------------------------------------------------------------------------------------------- consistency
+
+
+def inconsistent(field: str, es: str, en: str, *suggestions: str) -> RequestError:
+    return RequestError("inconsistent", field, es=es, en=en, suggestions=suggestions)
+
+
+def _refuse_inconsistent(values: dict, asked: dict) -> None:
+    """Combinations that no framework runs, or that would mean two things at once."""
+    _refuse_numerics(values, asked)
+    _refuse_parallel(values)
+    _refuse_batch(values, asked)
+    _refuse_dataset(values)
+    _refuse_job(values, asked)
+
+
+def _refuse_numerics(values: dict, asked: dict) -> None:
+    method, precision = values["method"], values["precision"]
+    if method in FULL_METHODS:
+        if precision is None:
+            raise inconsistent(
+                "precision",
+                f"«{method}» necesita una precisión.",
+                f"“{method}” needs a precision.",
+                "bf16",
+                "bf16-mixed",
+            )
+        if values["quantization"] != "none":
+            raise inconsistent(
+                "quantization",
+                f"«{method}» entrena los pesos del modelo, que no pueden estar cuantizados: usa «qlora» o «none».",
+                f"“{method}” trains the model's weights, which cannot be quantised: use “qlora” or “none”.",
+                "none",
+            )
+        if precision.endswith("mixed") and not values["autocast"]:
+            raise inconsistent(
+                "autocast",
+                f"«{precision}» es precisión mixta: el paso hacia delante corre con autocast. "
+                "Quita «autocast» o usa una precisión pura.",
+                f"“{precision}” is mixed precision: the forward pass runs under autocast. "
+                "Leave “autocast” out or use a pure precision.",
+                precision.removesuffix("-mixed"),
+            )
+        expected = WEIGHT_DTYPE[precision]
+        if "base_dtype" in asked and values["base_dtype"] != expected:
+            raise inconsistent(
+                "base_dtype",
+                f"Con «{precision}» los pesos son {expected}: «base_dtype» es de una base congelada.",
+                f"With “{precision}” the weights are {expected}: “base_dtype” is for a frozen base.",
+                expected,
+            )
+    else:
+        if precision is not None:
+            raise inconsistent(
+                "precision",
+                f"«precision» es del fine-tuning completo; con «{method}» di «base_dtype», «lora.dtype» y «autocast».",
+                f"“precision” is for full fine-tuning; with “{method}” say “base_dtype”, “lora.dtype” and “autocast”.",
+                "base_dtype",
+                "lora.dtype",
+                "autocast",
+            )
+        if method == "qlora" and values["quantization"] == "none":
+            raise inconsistent(
+                "quantization",
+                "«qlora» es LoRA sobre una base cuantizada: usa «lora» o elige una cuantización.",
+                "“qlora” is LoRA on a quantised base: use “lora” or choose a quantisation.",
+                "nf4-nested",
+                "nf4",
+            )
+    if values["kbit_upcast"] and values["quantization"] == "none":
+        raise inconsistent(
+            "kbit_upcast",
+            "«kbit_upcast» es lo que hace prepare_model_for_kbit_training con una base cuantizada; esta no lo está.",
+            "“kbit_upcast” is what prepare_model_for_kbit_training does to a quantised base; this one is not.",
+            "false",
+        )
+    if values["reference"] == "adapter-off" and method in FULL_METHODS:
+        raise inconsistent(
+            "reference",
+            "Sin adaptadores no hay nada que desactivar: la referencia es una copia o se calcula antes.",
+            "Without adapters there is nothing to switch off: the reference is a copy or is computed beforehand.",
+            "copy",
+            "precomputed",
+        )
+
+
+def _refuse_parallel(values: dict) -> None:
+    parallel = values["parallel"]
+    world = parallel["gpus_per_node"] * parallel["nodes"]
+    strategy = parallel["strategy"]
+    split = parallel["tp"] * parallel["pp"] * parallel["cp"] * parallel["sp"]
+    if world % split:
+        raise inconsistent(
+            "parallel",
+            f"{world} GPU no se reparten entre tp × pp × cp × sp = {split}.",
+            f"{world} GPUs cannot be divided by tp × pp × cp × sp = {split}.",
+        )
+    if strategy == "none" and world > parallel["tp"] * parallel["pp"]:
+        raise inconsistent(
+            "parallel.strategy",
+            f"{world} GPU necesitan una estrategia.",
+            f"{world} GPUs need a strategy.",
+            "ddp",
+            "fsdp2",
+            "zero3",
+        )
+    ranks = world // (parallel["tp"] * parallel["pp"])
+    if ranks % parallel["replicas"]:
+        raise inconsistent(
+            "parallel.replicas",
+            f"{ranks} rangos no se reparten en {parallel['replicas']} réplicas.",
+            f"{ranks} ranks cannot be divided into {parallel['replicas']} replicas.",
+        )
+    if world % parallel["ep"]:
+        raise inconsistent(
+            "parallel.ep",
+            f"{world} GPU no se reparten entre ep = {parallel['ep']}.",
+            f"{world} GPUs cannot be divided by ep = {parallel['ep']}.",
+        )
+    if parallel["offload"] in ("all", "nvme") and strategy in ("ddp", "zero1", "zero2"):
+        raise inconsistent(
+            "parallel.offload",
+            f"«{strategy}» guarda los pesos enteros en cada GPU: solo descarga el optimizador.",
+            f"“{strategy}” keeps whole weights on every GPU: it offloads the optimizer only.",
+            "optimizer",
+        )
+
+
+def _refuse_batch(values: dict, asked: dict) -> None:
+    if values["optimizer_in_backward"] and values["grad_accum"] > 1:
+        raise inconsistent(
+            "optimizer_in_backward",
+            "Si el optimizador actúa durante el paso hacia atrás no se pueden acumular gradientes.",
+            "An optimizer that steps during the backward pass cannot accumulate gradients.",
+            "false",
+        )
+    if values["global_batch"] is not None and values["micro_batch"] is not None:
+        ranks = _data_ranks(values)
+        if values["global_batch"] < values["micro_batch"] * ranks:
+            raise inconsistent(
+                "global_batch",
+                f"{values['global_batch']} es menos que un micro-lote de {values['micro_batch']} en {ranks} rangos.",
+                f"{values['global_batch']} is less than a micro-batch of {values['micro_batch']} on {ranks} ranks.",
+                str(values["micro_batch"] * ranks),
+            )
+
+
+def _refuse_dataset(values: dict) -> None:
+    dataset = values["dataset"]
+    histogram = dataset["length_histogram"]
+    if histogram is not None and (
+        not histogram
+        or any(len(pair) != 2 or pair[0] < 1 or pair[1] < 0 for pair in histogram)
+        or sum(pair[1] for pair in histogram) <= 0
+    ):
+        raise inconsistent(
+            "dataset.length_histogram",
+            "El histograma es una lista de pares [tokens, ejemplos] con algún ejemplo.",
+            "The histogram is a list of [tokens, examples] pairs with some example.",
+        )
+    longest = dataset["max_tokens"]
+    if longest is not None and dataset["mean_tokens"] > longest:
+        raise inconsistent(
+            "dataset.mean_tokens",
+            f"El ejemplo medio ({dataset['mean_tokens']:g}) no puede ser más largo que el mayor ({longest}).",
+            f"The average example ({dataset['mean_tokens']:g}) cannot be longer than the longest ({longest}).",
+            str(longest),
+        )
+
+
+def _refuse_job(values: dict, asked: dict) -> None:
+    if values["mode"] == "have-gpu" and values["gpu"] is None:
+        raise RequestError("missing", "gpu", accepted='"a100-sxm-80gb"')
+    if values["mode"] == "have-budget":
+        for name in ("budget_usd", "deadline_h"):
+            if values["job"][name] is None:
+                raise RequestError("missing", f"job.{name}", accepted="0 –")
+    if values["as_of"] is not None:
+        try:
+            day_number(values["as_of"])
+        except ValueError:
+            raise RequestError("wrong-type", "as_of", values["as_of"], "2026-11-30") from None
+
+
+def check_filters(plan: Plan, catalog: Catalog) -> None:
+    """Providers of the filters must exist: a misspelt one would silently leave no offer."""
+    for provider in plan.filters.providers:
+        if catalog.providers and provider not in catalog.providers:
+            near = near_matches(provider, catalog.providers)
+            accepted = " | ".join(list(catalog.providers)[:12]) + " …"
+            raise RequestError("unknown-value", "filters.providers", provider, accepted, near)
+
+
+# --------------------------------------------------------------------------------------------------- plan
+
+
+def _plan(values: dict, origin: dict) -> Plan:
+    fields = {
+        name: NESTED[name](**{key: _freeze(inner) for key, inner in value.items()})
+        if name in NESTED
+        else _freeze(value)
+        for name, value in values.items()
+    }
+    return Plan(defaults=origin, **fields)
+
+
+def _freeze(value: object) -> object:
+    """Lists as tuples: a plan does not change. Objects (a config, a calibration request) stay as they are."""
+    if isinstance(value, list):
+        return tuple(_freeze(item) for item in value)
+    return value
+
+
+def as_request(plan: Plan) -> dict:
+    """The plan as JSON-ready values under the request's names, `defaults` included."""
+    shown = plan._asdict()
+    for name in NESTED:
+        shown[name] = shown[name]._asdict()
+    return shown
