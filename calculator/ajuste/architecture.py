@@ -38,16 +38,31 @@ class Layer(NamedTuple):
     head_dim: int  # of queries and keys
     value_dim: int  # of values: differs from head_dim only in latent attention
     window: int  # 0 = sees everything
-    ffn: int  # width of the feed-forward, or of one expert
+    ffn: int  # width of the dense feed-forward and of shared experts; 0 = none
+    expert_ffn: int  # width of one routed expert
     linears: tuple[Linear, ...]  # outside the experts
     experts: tuple[Linear, ...]  # one entry per projection, copies = number of experts
     experts_per_token: int
     router: int  # parameters of the router
     small: int  # norms, biases and whatever else is neither a linear's weight nor a router
-    # Derived once, so that no formula sums modules again:
-    linear_weights: int
+    # Derived once, so that no formula sums modules again. Weights, biases apart:
+    linear_weights: int  # of all linears outside the experts
     expert_weights: int
-    parameters: int
+    mlp_weights: int  # dense feed-forward and experts
+    out_weights: int  # output projection of the attention
+    down_weights: int  # down projection of the dense feed-forward
+    largest_weights: int  # largest linear outside the experts
+    parameters: int  # everything in the layer
+
+    @property
+    def query(self) -> int:
+        """Width of the queries: heads × head size."""
+        return self.heads * self.head_dim
+
+    @property
+    def key(self) -> int:
+        """Width of the keys: key-value heads × head size."""
+        return self.kv_heads * self.head_dim
 
 
 class Architecture(NamedTuple):
@@ -220,18 +235,15 @@ def _layer(read: _Reader, family: Family, hidden: int, count: int, sliding: bool
     head_dim = read.number("head_dim", "kv_channels", default=max(1, hidden // heads))
     attention = _attention_linears(read, family, hidden, heads * head_dim, kv_heads * head_dim)
     ffn = read.number("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", default=4 * hidden)
-    if experts:
-        ffn = read.number("moe_intermediate_size", default=ffn)
-    mlp = _mlp_linears(read, family, hidden, ffn)
-    expert_linears: tuple[Linear, ...] = ()
-    if experts:
-        expert_linears = tuple(m._replace(role="expert_" + m.role, copies=experts) for m in mlp)
-        mlp = ()
+    expert_ffn = read.number("moe_intermediate_size", default=ffn) if experts else 0
+    mlp = () if experts else _mlp_linears(read, family, hidden, ffn)
+    expert_linears = _expert_linears(read, family, hidden, expert_ffn, experts)
     small = _norm_parameters(family, hidden, heads, kv_heads, head_dim)
     linears = attention + mlp
     small += sum(m.outputs * m.copies for m in linears + expert_linears if m.bias)
     router = experts * hidden
-    linear_weights = sum(m.weights for m in linears)
+    weights = {m.role: m.weights for m in linears}
+    linear_weights = sum(weights.values())
     expert_weights = sum(m.weights for m in expert_linears)
     return Layer(
         count=count,
@@ -241,7 +253,8 @@ def _layer(read: _Reader, family: Family, hidden: int, count: int, sliding: bool
         head_dim=head_dim,
         value_dim=head_dim,
         window=read.number("sliding_window", default=0, least=0) if sliding else 0,
-        ffn=ffn,
+        ffn=0 if experts else ffn,
+        expert_ffn=expert_ffn,
         linears=linears,
         experts=expert_linears,
         experts_per_token=read.number("num_experts_per_tok", "top_k", default=2) if experts else 0,
@@ -249,6 +262,10 @@ def _layer(read: _Reader, family: Family, hidden: int, count: int, sliding: bool
         small=small,
         linear_weights=linear_weights,
         expert_weights=expert_weights,
+        mlp_weights=sum(m.weights for m in mlp) + expert_weights,
+        out_weights=weights["o"],
+        down_weights=weights.get("down", 0),
+        largest_weights=max(weights.values()),
         parameters=linear_weights + expert_weights + router + small,
     )
 
@@ -278,6 +295,12 @@ def _mlp_linears(read: _Reader, family: Family, hidden: int, ffn: int) -> tuple[
         Linear("up", names["up"], hidden, ffn, bias),
         down,
     )
+
+
+def _expert_linears(read: _Reader, family: Family, hidden: int, ffn: int, experts: int) -> tuple[Linear, ...]:
+    if not experts:
+        return ()
+    return tuple(m._replace(role="expert_" + m.role, copies=experts) for m in _mlp_linears(read, family, hidden, ffn))
 
 
 def _norm_parameters(family: Family, hidden: int, heads: int, kv_heads: int, head_dim: int) -> int:

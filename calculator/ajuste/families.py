@@ -63,7 +63,7 @@ FAMILIES: dict[str, Family] = {
     "gemma2": Family(norm="gemma", norms=4, tied=True, scaled_embedding=True, logit_softcap=True),
     "gemma3_text": Family(norm="gemma", norms=4, qk_norm="head", tied=True, scaled_embedding=True),
     "phi3": Family(fused_qkv=True, fused_gate=True),
-    "mixtral": Family(),
+    "mixtral": Family(names=LLAMA | {"gate": "w1", "up": "w3", "down": "w2"}),
     "qwen3_moe": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head"),
     "granite": Family(qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias="mlp_bias"),
     "olmo2": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="all"),
