@@ -1,0 +1,93 @@
+"""The commands: `python -m pipeline <command>`, from the repository's root with PYTHONPATH=calculator."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from pathlib import Path
+
+from pipeline.check import Report, check, fix
+
+ROOT = Path()
+
+
+def main() -> int:
+    """Runs one command; 1 means that the data is wrong."""
+    arguments = _parser().parse_args()
+    return int(arguments.run(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def command(name: str, run: object, about: str, out: str = "") -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=about, description=about)
+        added.set_defaults(run=run)
+        added.add_argument("--as-of", type=datetime.date.fromisoformat, default=datetime.date.today(), metavar="DATE",
+                           help="the day to count from; default today")  # fmt: skip
+        if out:
+            added.add_argument("--out", type=Path, default=Path(out), help=f"default {out}")
+        return added
+
+    checking = command("check", _check, "checks all of data/ and says what to type")
+    checking.add_argument("--fix", action="store_true", help="also mends order, spaces, BOM and quotes")
+    command("bundle", _bundle, "writes the catalog that the calculator reads", "build/app/catalog.json")
+    command("tables", _tables, "writes the tables of both languages", "build/includes")
+    return parser
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    report = check(ROOT, arguments.as_of)
+    mended = fix(ROOT, report) if arguments.fix else []
+    for problem in report.problems:
+        if problem.red or problem.path not in mended:
+            print(problem, file=sys.stderr if problem.red else sys.stdout)
+    for path in mended:
+        print(f"✏️  {path}")
+    print(_summary(report), file=sys.stderr if report.red else sys.stdout)
+    return 1 if report.red else 0
+
+
+def _summary(report: Report) -> str:
+    data = report.data
+    counts = (f"{len(data.prices)} ofertas/offers · {len(data.providers)} proveedores/providers · {len(data.gpus)} GPU · "
+              f"{len(data.models)} modelos/models")  # fmt: skip
+    wrong = len(report.red)
+    return f"❌ {wrong} por corregir / to correct · {counts}" if wrong else f"✅ {counts}"
+
+
+def _loaded(arguments: argparse.Namespace) -> Report:
+    """The data, or the end: nothing is built from data that does not pass."""
+    report = check(ROOT, arguments.as_of)
+    if report.red:
+        for problem in report.red:
+            print(problem, file=sys.stderr)
+        raise SystemExit(1)
+    return report
+
+
+def _bundle(arguments: argparse.Namespace) -> int:
+    from pipeline.bundle import bundle
+
+    text = bundle(_loaded(arguments).data, arguments.as_of)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(text, encoding="utf-8")
+    print(f"{arguments.out}: {len(text.encode()) / 1000:.0f} kB")
+    return 0
+
+
+def _tables(arguments: argparse.Namespace) -> int:
+    from pipeline.tables import tables
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    written = tables(_loaded(arguments).data, arguments.as_of)
+    for name, text in written.items():
+        (arguments.out / name).write_text(text, encoding="utf-8")
+    print(f"{arguments.out}: {len(written)} tables")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
