@@ -7,8 +7,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import bootstrap
 import pytest
+
+import bootstrap
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,0 +1,527 @@
+"""The whole build, in one place: data, wheel, bytecode, answers, pages, site.
+
+    python calculator/web/assemble.py            build what changed into site/
+    python calculator/web/assemble.py --serve    the same, serve site/ on a free local port, rebuild on change
+
+Each step names what it reads and what it makes. A step whose inputs (by content) have not changed is not run again. The
+site is put together beside the old one and swapped in at the end, so a half-built site is never seen or served.
+
+From the environment: SITE_URL (root of the site), REPO_URL, AJUSTE_AS_OF (the day that ages count from).
+"""
+
+import base64
+import datetime
+import hashlib
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "calculator"))
+import bootstrap  # noqa: E402 — found through the line above
+
+SITE_URL = os.environ.get("SITE_URL", "https://ajuste.example/").rstrip("/") + "/"
+REPO_URL = os.environ.get("REPO_URL", "https://github.com/example/ajuste")
+AS_OF = os.environ.get("AJUSTE_AS_OF") or datetime.datetime.now(datetime.UTC).date().isoformat()
+LANGUAGES = {"es": "mkdocs.yml", "en": "mkdocs.en.yml"}
+
+BUILD = ROOT / "build"
+APP = BUILD / "app"
+SITE = ROOT / "site"
+PYODIDE = ROOT / "node_modules" / "pyodide"
+PYODIDE_FILES = (
+    "pyodide.mjs",
+    "pyodide.asm.js",
+    "pyodide.asm.wasm",
+)  # what the browser loads, beside the two made here
+NODE_TOOL = ROOT / "calculator" / "web" / "pyodide_node.mjs"
+ALWAYS_KEPT = ("pyodide/", "_pyodide/", "encodings/__init__", "encodings/aliases", "encodings/utf_8", "encodings/ascii")
+
+
+class BuildError(Exception):
+    """A step failed; the message is for the person who started the build."""
+
+
+# How steps run
+
+
+class Step(NamedTuple):
+    """One step: what it does, what it reads (globs) and makes (paths, both from the root), the settings it depends on."""
+
+    name: str
+    action: Callable[[], None]
+    reads: tuple[str, ...]
+    makes: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+
+
+def files_of(patterns: tuple[str, ...]) -> list[Path]:
+    """List the files that globs name, caches aside, in a fixed order."""
+    found = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+
+
+def key_of(step: Step) -> str:
+    """Hash everything that a step depends on: this file too."""
+    total = hashlib.sha256("\0".join(step.settings).encode())
+    for path in (Path(__file__), *files_of(step.reads)):
+        total.update(f"\0{path.relative_to(ROOT).as_posix()}\0".encode())
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def perform(step: Step) -> bool:
+    """Run a step unless it is already done; print one line. Return whether it ran."""
+    stamp = BUILD / "stamps" / step.name.replace(" ", "-")
+    key = key_of(step)
+    if stamp.exists() and stamp.read_text() == key and all((ROOT / made).exists() for made in step.makes):
+        print(f"  {step.name:12} unchanged", flush=True)
+        return False
+    stamp.unlink(missing_ok=True)
+    started = time.perf_counter()
+    step.action()
+    if missing := [made for made in step.makes if not (ROOT / made).exists()]:
+        raise BuildError(f"{step.name}: finished without making {', '.join(missing)}")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(key)
+    print(f"  {step.name:12} {time.perf_counter() - started:.1f} s", flush=True)
+    return True
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    """Run a command in the repository and return what it printed; its whole output is shown if it fails."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PATH": bootstrap.path_with_tools(),
+            "PYTHONPATH": str(ROOT / "calculator"),
+            **environment,
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        shown = " ".join(Path(word).name if word.startswith(str(ROOT)) else word for word in words)
+        raise BuildError(f"`{shown}` failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def replace_folder(new: Path, old: Path) -> None:
+    """Put a finished folder in another's place."""
+    gone = old.with_name(old.name + ".old")
+    shutil.rmtree(gone, ignore_errors=True)
+    if old.exists():
+        old.rename(gone)
+    new.rename(old)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def fresh(folder: Path) -> Path:
+    """Return a folder, emptied."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+# Data
+
+
+def check() -> None:
+    """Check every row of data/."""
+    run(sys.executable, "-m", "pipeline", "check")
+
+
+def tables() -> None:
+    """Write the guide's generated tables."""
+    run(sys.executable, "-m", "pipeline", "tables", "--out", "build/includes", "--as-of", AS_OF)
+
+
+def bundle() -> None:
+    """Write the catalog that the estimator and the page read."""
+    run(sys.executable, "-m", "pipeline", "bundle", "--out", "build/app/catalog.json", "--as-of", AS_OF)
+
+
+# The wheel and its bytecode
+
+
+def wheel() -> None:
+    """Build the wheel that everybody can install, and keep it in dist/."""
+    fresh(ROOT / "dist")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist")
+
+
+def built_wheel() -> Path:
+    """Return the one wheel in dist/."""
+    return next((ROOT / "dist").glob("ajuste-*-py3-none-any.whl"))
+
+
+def repack(source: Path, target: Path, kept: Callable[[str], bool]) -> None:
+    """Copy the wanted files of a zip in a fixed order with a fixed date: the same content gives the same bytes."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
+        for name in sorted(old.namelist()):
+            if not name.endswith("/") and kept(name):
+                new.writestr(zipfile.ZipInfo(name), old.read(name), zipfile.ZIP_DEFLATED, 9)
+
+
+def compile_with_pyodide_build(archive: Path, target: Path) -> None:
+    """Compile a zip or wheel with pyodide-build: only where this Python makes the bytecode that Pyodide's reads."""
+    folder = fresh(BUILD / "tmp" / "py-compile")
+    source = Path(shutil.copy(archive, folder))
+    epoch = "315532800"  # any fixed date: makes py_compile write hashes of the source instead of the time
+    run("pyodide", "py-compile", "--silent", source, SOURCE_DATE_EPOCH=epoch)
+    (made,) = (path for path in folder.iterdir() if path.suffix == archive.suffix and has_bytecode(path))
+    shutil.copy(made, target)
+
+
+def compile_inside_pyodide(archive: Path, target: Path) -> None:
+    """Compile a zip or wheel inside Pyodide under node: works with any Python, takes longer."""
+    run("node", NODE_TOOL, "compile", PYODIDE, archive, target)
+
+
+def has_bytecode(archive: Path) -> bool:
+    """Say whether a zip holds compiled modules."""
+    with zipfile.ZipFile(archive) as opened:
+        return any(name.endswith(".pyc") for name in opened.namelist())
+
+
+def pyodide_info() -> dict[str, str]:
+    """Return what Pyodide says of itself: `version` and `python`, among others."""
+    info: dict[str, str] = json.loads((PYODIDE / "pyodide-lock.json").read_text())["info"]
+    return info
+
+
+def same_python() -> bool:
+    """Say whether this Python and Pyodide's are of one minor version, and so read the same bytecode."""
+    return pyodide_info()["python"].split(".")[:2] == [str(part) for part in sys.version_info[:2]]
+
+
+def bytecode() -> None:
+    """Compile our wheel and the part of the standard library that it uses."""
+    compile_archive = compile_with_pyodide_build if same_python() else compile_inside_pyodide
+    make_bytecode(compile_archive, APP / "ajuste.whl", BUILD / "pyodide")
+
+
+def make_bytecode(compile_archive: Callable[[Path, Path], None], our_wheel: Path, runtime: Path) -> None:
+    """Write our compiled wheel, and a folder with Pyodide's files around a compiled, pruned standard library."""
+    fresh(runtime)
+    our_wheel.parent.mkdir(parents=True, exist_ok=True)
+    work = fresh(BUILD / "tmp" / "bytecode")
+
+    probes = work / "probes.json"
+    probes.write_text(json.dumps(probe_requests()))
+    found = run("node", NODE_TOOL, "modules", PYODIDE, built_wheel(), APP / "catalog.json", probes)
+    used = set(json.loads(found.splitlines()[-1]))
+    pruned = work / "python_stdlib.zip"
+    repack(PYODIDE / pruned.name, pruned, lambda name: name in used or name.startswith(ALWAYS_KEPT))
+
+    compiled = work / "compiled.zip"
+    compile_archive(pruned, compiled)
+    repack(compiled, runtime / "python_stdlib.zip", lambda _: True)
+    compile_archive(built_wheel(), compiled)
+    repack(compiled, our_wheel, lambda name: name.endswith((".pyc", "/METADATA", "/WHEEL")))
+
+    for name in PYODIDE_FILES:
+        shutil.copy(PYODIDE / name, runtime)
+    lock = json.loads((PYODIDE / "pyodide-lock.json").read_text())
+    (runtime / "pyodide-lock.json").write_text(json.dumps({**lock, "packages": {}}))
+
+
+def requests() -> dict[str, dict[str, object]]:
+    """Return the requests that the pages answer before Python runs: name → request."""
+    named: dict[str, dict[str, object]] = json.loads(
+        (ROOT / "calculator/web/requests.json").read_text(encoding="utf-8")
+    )
+    return named
+
+
+def probe_requests() -> list[object]:
+    """Return requests that between them touch every way through the package: answers, refusals, broken JSON."""
+    broken = [
+        "{",
+        "[]",
+        '{"model": "no-such-model", "method": "lora"}',
+        '{"model": {}, "method": "lora"}',
+        '{"method": NaN}',
+    ]
+    return [*requests().values(), *broken]
+
+
+# Answers and pages
+
+
+def answers() -> None:
+    """Answer the pages' requests on CPython, with the package as it is in the checkout."""
+    from ajuste import estimate_json, load_catalog
+
+    catalog = load_catalog((APP / "catalog.json").read_text(encoding="utf-8"))
+    folder = fresh(BUILD / "answers")
+    for name, request in requests().items():
+        answer = json.loads(estimate_json(json.dumps(request), catalog))
+        if not answer["ok"]:
+            raise BuildError(f"calculator/web/requests.json, {name}: {answer['error']}")
+        text = json.dumps({"request": request, "answer": answer}, ensure_ascii=False, separators=(",", ":"))
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def prerender() -> None:
+    """Render the calculator, form and answer, into HTML that the pages include."""
+    run("node", "calculator/web/prerender.mjs", "build")
+
+
+def browser_files() -> None:
+    """Gather the calculator's own files beside the catalog and the wheel, and say where the rest is."""
+    for path in [*APP.glob("*.js"), *APP.glob("*.css")]:
+        path.unlink()
+    for path in files_of(("calculator/web/*.js", "calculator/web/*.css")):
+        shutil.copy(path, APP)
+    shutil.rmtree(APP / "strings", ignore_errors=True)
+    shutil.copytree(ROOT / "calculator" / "web" / "strings", APP / "strings")
+    about = {"pyodide": f"../{pyodide_folder()}/", "wheel": "ajuste.whl", "catalog": "catalog.json", **versions()}
+    (APP / "build.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def app_folder() -> str:
+    """Return the name of the folder with the calculator's files, by content: a browser may keep it for ever."""
+    return folder_hash(APP)
+
+
+def pyodide_folder() -> str:
+    """Return the name of Pyodide's folder, by content too: it outlives a change of prices."""
+    return f"pyodide-{pyodide_info()['version']}-{folder_hash(BUILD / 'pyodide')}"
+
+
+def versions() -> dict[str, str]:
+    """Return the estimator's version and the newest day of the data."""
+    from ajuste import __version__
+
+    return {"estimator": __version__, "data": json.loads((APP / "catalog.json").read_text(encoding="utf-8"))["data"]}
+
+
+def folder_hash(folder: Path) -> str:
+    """Hash a folder's files, names and content."""
+    total = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        total.update(f"{path.relative_to(folder).as_posix()}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:12]
+
+
+def page_environment() -> dict[str, str]:
+    """Return what mkdocs.yml reads from the environment."""
+    known = versions()
+    return {
+        "SITE_URL": SITE_URL,
+        "SITE_SCOPE": urlsplit(SITE_URL).path,
+        **{f"SITE_URL_{language.upper()}": f"{SITE_URL}{language}/" for language in LANGUAGES},
+        "REPO_URL": REPO_URL,
+        "AJUSTE_APP": f"app/{app_folder()}",
+        "AJUSTE_VERSION": known["estimator"],
+        "AJUSTE_DATA": known["data"],
+        "NO_MKDOCS_2_WARNING": "1",
+    }
+
+
+def pages(language: str) -> None:
+    """Build one language's pages, strictly: a broken link or anchor ends the build."""
+    target = BUILD / "pages" / language
+    run("mkdocs", "build", "--strict", "-f", LANGUAGES[language], "-d", target, **page_environment())
+
+
+# The site
+
+
+class InlineCode(HTMLParser):
+    """Collects what a content security policy has to name: inline scripts and styles; and what it must not let pass."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.scripts: list[str] = []
+        self.styles: list[str] = []
+        self.attributes: list[str] = []
+        self._open: list[str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note inline handlers and styles, and the start of inline code."""
+        values = dict(attrs)
+        self.attributes += [name for name in values if name == "style" or name.startswith("on")]
+        executable = values.get("type") in (None, "", "module", "text/javascript")
+        if tag == "style":
+            self._open = self.styles
+        elif tag == "script" and "src" not in values and executable:
+            self._open = self.scripts
+
+    def handle_data(self, data: str) -> None:
+        """Keep inline code as it stands: the policy's hash is of its exact text."""
+        if self._open is not None:
+            self._open.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note the end of inline code."""
+        if tag in ("script", "style"):
+            self._open = None
+
+
+def content_security_policy(page: str) -> str:
+    """Return the policy that lets a page run what it holds now, and nothing else."""
+    code = InlineCode()
+    code.feed(page)
+    if code.attributes:
+        raise BuildError(f"inline {', '.join(sorted(set(code.attributes)))} in a page: its policy would block it")
+
+    def hashes(texts: list[str]) -> list[str]:
+        digests = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts}
+        return [f"'sha256-{digest}'" for digest in sorted(digests)]
+
+    return "; ".join(
+        (
+            "default-src 'none'",
+            " ".join(["script-src 'self' 'wasm-unsafe-eval'", *hashes(code.scripts)]),
+            " ".join(["style-src 'self'", *hashes(code.styles)]),
+            "img-src 'self' data:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "worker-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def add_policy(page: str) -> str:
+    """Put the policy into a page's head, before anything that it governs."""
+    policy = html.escape(content_security_policy(page), quote=True).replace("&#x27;", "'")
+    done, count = re.subn(
+        r'(<meta charset="?utf-8"?>)',
+        rf'\1<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        page,
+        count=1,
+    )
+    if not count:
+        raise BuildError("a page without <meta charset>: nowhere to put its policy")
+    return done
+
+
+def assemble() -> None:
+    """Put the site together: pages with their policies, the calculator's files, Pyodide, what stands at the root."""
+    new = fresh(BUILD / "tmp" / "site")
+    shutil.copytree(BUILD / "pages", new, dirs_exist_ok=True)
+    shutil.copytree(APP, new / "app" / app_folder())
+    shutil.copytree(BUILD / "pyodide", new / "app" / pyodide_folder())
+    api = new / "api" / "v1"
+    api.mkdir(parents=True)
+    shutil.copy(APP / "catalog.json", api)
+    for schema in (BUILD / "api").glob("*.json"):
+        shutil.copy(schema, api)
+    for template in sorted((ROOT / "calculator" / "web" / "root").iterdir()):
+        text = template.read_text(encoding="utf-8").replace("{{SITE_URL}}", SITE_URL)
+        (new / template.name).write_text(text.replace("{{SITE_PATH}}", urlsplit(SITE_URL).path), encoding="utf-8")
+    (new / ".nojekyll").touch()
+    for path in new.rglob("*.html"):
+        try:
+            path.write_text(add_policy(path.read_text(encoding="utf-8")), encoding="utf-8")
+        except BuildError as error:
+            raise BuildError(f"{path.relative_to(new)}: {error}") from None
+    replace_folder(new, SITE)
+
+
+def schemas() -> None:
+    """Write the JSON Schemas of the request and the answer."""
+    run(sys.executable, "-m", "ajuste.schema", "build/api")
+
+
+# All of it
+
+STEPS = (
+    Step("check", check, ("data/**/*", "calculator/pipeline/*.py"), ()),
+    Step("tables", tables, ("data/**/*", "calculator/pipeline/*.py"), ("build/includes",), (AS_OF,)),
+    Step("bundle", bundle, ("data/**/*", "calculator/pipeline/*.py"), ("build/app/catalog.json",), (AS_OF,)),
+    Step(
+        "wheel",
+        wheel,
+        ("calculator/ajuste/*.py", "calculator/pack.py", "data/*.toml", "pyproject.toml", "README.md", "LICENSE"),
+        ("dist",),
+    ),
+    Step(
+        "bytecode",
+        bytecode,
+        ("dist/*.whl", "build/app/catalog.json", "calculator/web/requests.json", "node_modules/pyodide/*"),
+        ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
+        (sys.version,),
+    ),
+    Step("schemas", schemas, ("calculator/ajuste/*.py",), ("build/api",)),
+    Step(
+        "answers",
+        answers,
+        ("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json", "calculator/web/requests.json"),
+        ("build/answers",),
+    ),
+    Step(
+        "prerender",
+        prerender,
+        ("build/answers/*", "calculator/web/*.js", "calculator/web/*.mjs", "calculator/web/strings/*"),
+        ("build/includes/calculator.es.html", "build/includes/calculator.en.html"),
+    ),
+    Step(
+        "app",
+        browser_files,
+        (
+            *("calculator/web/*.js", "calculator/web/*.css", "calculator/web/strings/*"),
+            *("calculator/ajuste/__init__.py", "build/app/catalog.json", "build/pyodide/*"),
+        ),
+        ("build/app/build.json",),
+    ),
+)
+
+
+def build() -> None:
+    """Run every step that has something to do."""
+    started = time.perf_counter()
+    for step in STEPS:
+        perform(step)
+    environment = tuple(f"{name}={value}" for name, value in page_environment().items())
+    common = ("mkdocs*.yml", "docs/theme/**/*", "build/includes/*")
+    steps = [
+        Step(f"pages {one}", partial(pages, one), (f"docs/{one}/**/*", *common), (f"build/pages/{one}",), environment)
+        for one in LANGUAGES
+    ]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(perform, steps))
+    reads = ("build/pages/**/*", "build/app/**/*", "build/api/*", "build/pyodide/*", "calculator/web/root/*")
+    perform(Step("site", assemble, reads, ("site/index.html",), environment))
+    print(f"site/ stands, {time.perf_counter() - started:.1f} s", flush=True)
+
+
+def main(words: list[str]) -> int:
+    """Build, and serve if asked."""
+    try:
+        build()
+    except BuildError as error:
+        print(f"build: {error}", file=sys.stderr)
+        if "--serve" not in words:
+            return 1
+    if "--serve" in words:
+        import serve
+
+        serve.forever(SITE, Path(__file__), ROOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
