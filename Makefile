@@ -55,6 +55,8 @@ check: ## formatting, lint, types, spelling, data, workflows
 	zizmor --offline --quiet .github
 	check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	python -m pipeline check
 
 check-data: ## only the data

@@ -1,7 +1,7 @@
 """Pack the constants and the defaults into the wheel: a hook that hatchling runs whenever a wheel is built.
 
 In a checkout `ajuste.constants` reads data/*.toml; in a wheel, and so in the browser, it imports `ajuste._packed`,
-which is written here as plain dict literals: no file to open, no TOML parser to load, nothing generated in the source tree.
+which is written here as plain dict literals: no file to open, no TOML parser, nothing generated among the sources.
 """
 
 import tomllib

@@ -59,7 +59,7 @@ class BuildError(Exception):
 
 
 class Step(NamedTuple):
-    """One step: what it does, what it reads (globs) and makes (paths, both from the root), the settings it depends on."""
+    """One step: what it does, what it reads (globs), what it makes (paths), the settings it depends on."""
 
     name: str
     action: Callable[[], None]
