@@ -1,64 +1,100 @@
-"""The memory table: terms × moments.
+"""The memory table: terms × instants, and the ranges around its peak.
 
-Each term is one pure function of the question and an instant. The terms of a moment add up to it; the largest moment
-is the peak.
+Each term is one pure function of the question and an instant. The terms of a moment add up to it; the largest
+training moment is the peak.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from . import optimizer, weights
 from .architecture import Architecture
-from .constants import MID
+from .constants import ASSUMPTIONS, MID
 from .moments import Instant, instants
+from .other_moments import other_instants
 from .plan import Plan
 from .setup import Setup
 
+# ------------------------------------------------------------------------------------------------------ terms
+
+
+def model_weights(s: Setup, i: Instant) -> float:
+    """The model's own weights, packed or not. Unit: bytes. Formula and source: `weights.weights`."""
+    return weights.weights(s)
+
+
+def quantisation_constants(s: Setup, i: Instant) -> float:
+    """Scales of the packed weights. Unit: bytes. Formula and source: `weights.quantisation_constants`."""
+    return weights.quantisation_constants(s)
+
+
+def adapters(s: Setup, i: Instant) -> float:
+    """Adapter weights. Unit: bytes. Formula and source: `weights.adapters`."""
+    return weights.adapters(s)
+
+
+def optimizer_states(s: Setup, i: Instant) -> float:
+    """Moments of the optimizer on this GPU. Unit: bytes. Formula and source: `optimizer.optimizer_states`."""
+    return optimizer.optimizer_states(s, i.moment)
+
 
 def gradients(s: Setup, i: Instant) -> float:
-    """Gradients that exist: of earlier micro-steps, and those of this pass so far. Unit: bytes."""
-    earlier = optimizer.all_gradients(s) if s.accumulates else 0.0
+    """Gradients that exist.
+
+    Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated; else those of this pass so far.
+    """
+    earlier = optimizer.all_gradients(s) if s.accumulates and i.training else 0.0
     return earlier + i.gradients + i.work.gradients
 
 
 def activations(s: Setup, i: Instant) -> float:
-    """Tensors that wait for their backward pass, of the layers that are not at work. Unit: bytes."""
+    """Tensors that wait for their backward pass, of the layers that are not at work.
+
+    Unit: bytes. Formula: checkpointed 2h per layer and token; else `activations.saved_per_token` per layer.
+    """
     return i.saved
 
 
 def layer_at_work(s: Setup, i: Instant) -> float:
-    """Saved or recomputed tensors of the one layer at work. Unit: bytes."""
+    """Saved or recomputed tensors of the one layer at work. Unit: bytes. Formula: `activations.saved_per_token`."""
     return i.work.saved
 
 
 def temporaries(s: Setup, i: Instant) -> float:
-    """Tensors that live for a moment: gradients of activations, optimizer temporaries. Unit: bytes."""
+    """Tensors that live for a moment: gradients of activations, the optimizer's. Unit: bytes. See `layer_work`."""
     return i.work.temporaries
 
 
 def logits(s: Setup, i: Instant) -> float:
-    """Logits, their fp32 copies and their gradient. Unit: bytes."""
-    alive = (4 if s.attention_bytes == 4 else 2) * s.V * s.T if i.outputs else 0
+    """Logits, their fp32 copies and their gradient. Unit: bytes. Formula and source: `loss`."""
+    alive = s.attention_bytes * s.V * s.T if i.outputs else 0
     return i.work.logits + alive
 
 
 def autocast_copies(s: Setup, i: Instant) -> float:
-    """16-bit copies of fp32 weights that autocast makes. Unit: bytes."""
+    """16-bit copies of fp32 weights that autocast makes. Unit: bytes. Formula: 2 B per copied weight."""
     return i.casts + i.work.casts
 
 
 def dequantisation(s: Setup, i: Instant) -> float:
-    """A quantised weight made 16 bit to be multiplied. Unit: bytes."""
+    """A packed weight made 16 bit to be multiplied. Unit: bytes. Formula: 2 B × weights of the linear at work."""
     return i.work.dequantised
 
 
-TERMS: dict[str, Callable[[Setup, Instant], float]] = {
-    "weights": weights.weights,
-    "quantisation_constants": weights.quantisation_constants,
-    "adapters": weights.adapters,
-    "optimizer_states": optimizer.optimizer_states,
+def workspace(s: Setup, i: Instant) -> float:
+    """What cuBLAS asks of PyTorch's allocator once and keeps. Unit: bytes. Source: `cublas-workspace-mib`."""
+    return s.a["cublas-workspace-mib"] * MIB if i.moment != "load" else 0.0
+
+
+MIB, GIB, GB = float(2**20), float(2**30), 1e9
+Term = Callable[[Setup, Instant], float]
+TERMS: dict[str, Term] = {
+    "weights": model_weights,
+    "quantisation_constants": quantisation_constants,
+    "adapters": adapters,
+    "optimizer_states": optimizer_states,
     "gradients": gradients,
     "activations": activations,
     "layer_at_work": layer_at_work,
@@ -66,28 +102,115 @@ TERMS: dict[str, Callable[[Setup, Instant], float]] = {
     "logits": logits,
     "autocast_copies": autocast_copies,
     "dequantisation": dequantisation,
+    "workspace": workspace,
 }
+# How the page writes each term, in the letters of `setup`.
+FORMULAS = {
+    "weights": "packed × 0.5 + (N − packed) × 2",
+    "quantisation_constants": "packed × (1 + 4 / 256) / 64",
+    "adapters": "Σ r (in + out) × bytes",
+    "optimizer_states": "trained × 2 × bytes",
+    "gradients": "trained × bytes",
+    "activations": "L × T × (2h, or saved per layer)",
+    "layer_at_work": "T × saved per layer",
+    "temporaries": "T × (a h + b f)",
+    "logits": "12 V T",
+    "autocast_copies": "2 × copied weights",
+    "dequantisation": "2 × weights of the linear",
+    "workspace": "cuBLAS",
+}
+
+# ------------------------------------------------------------------------------------------------------ table
+
+
+class _Recorder(dict):
+    """Assumption values that remember which term read which."""
+
+    __slots__ = ("term", "seen")
+
+    def __getitem__(self, name: str) -> float:
+        self.seen.setdefault(name, set()).add(self.term)
+        return dict.__getitem__(self, name)
 
 
 class MemoryTable(NamedTuple):
-    """Terms × instants, in bytes."""
+    """Terms × instants, in bytes, and the assumptions each term read."""
 
     instants: tuple[Instant, ...]
     columns: dict[str, tuple[float, ...]]
     totals: tuple[float, ...]
+    assumptions: dict[str, frozenset[str]]  # assumption -> terms
 
     @property
     def peak(self) -> float:
-        return max(self.totals)
+        """Largest training instant, in bytes."""
+        return self.totals[self.peak_index]
+
+    @property
+    def peak_index(self) -> int:
+        best = -1
+        for index, instant in enumerate(self.instants):
+            if instant.training and (best < 0 or self.totals[index] > self.totals[best]):
+                best = index
+        return best
 
     @property
     def peak_moment(self) -> str:
-        return self.instants[self.totals.index(self.peak)].moment
+        return self.instants[self.peak_index].moment
+
+    def moments(self) -> dict[str, int]:
+        """Each moment's largest instant, in the order of a run."""
+        largest: dict[str, int] = {}
+        for index, instant in enumerate(self.instants):
+            best = largest.get(instant.moment)
+            if best is None or self.totals[index] > self.totals[best]:
+                largest[instant.moment] = index
+        return largest
+
+    def terms(self, index: int) -> dict[str, float]:
+        """The terms of one instant that are not zero, in bytes."""
+        return {name: column[index] for name, column in self.columns.items() if column[index]}
+
+    def assumptions_of(self, term: str) -> list[str]:
+        return sorted(name for name, terms in self.assumptions.items() if term in terms)
 
 
-def memory_table(plan: Plan, arch: Architecture, assumptions: dict[str, float] = MID) -> MemoryTable:
-    """Evaluate every term at every instant."""
-    s = Setup(plan, arch, assumptions)
-    moments = instants(s)
-    columns = {name: tuple([term(s, i) for i in moments]) for name, term in TERMS.items()}
-    return MemoryTable(tuple(moments), columns, tuple(map(sum, zip(*columns.values()))))
+def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID) -> MemoryTable:
+    """Evaluate every term at every instant, with one value per assumption."""
+    recorder = _Recorder(values)
+    recorder.term, recorder.seen = "temporaries", {}
+    s = Setup(plan, arch, recorder)
+    moments = tuple(all_instants(s))
+    columns = {}
+    for name, term in TERMS.items():
+        recorder.term = name
+        columns[name] = tuple([term(s, i) for i in moments])
+    totals = tuple(map(sum, zip(*columns.values(), strict=True)))
+    return MemoryTable(moments, columns, totals, {k: frozenset(v) for k, v in recorder.seen.items()})
+
+
+def all_instants(s: Setup) -> list[Instant]:
+    """Load, one training step, evaluation, save."""
+    load, save, *evaluation = other_instants(s)
+    return [load, *instants(s), *evaluation, save]
+
+
+def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator[tuple[str, str, tuple[float, ...]]]:
+    """The totals with one assumption at one of its ends: only the terms that read it are evaluated again.
+
+    Yields:
+        (assumption, "low" or "high", totals)
+    """
+    for name, terms in table.assumptions.items():
+        assumption = ASSUMPTIONS[name]
+        for side, value in (("low", assumption.low), ("high", assumption.high)):
+            if value == assumption.mid:
+                continue
+            s = Setup(plan, arch, MID | {name: value})
+            moments = all_instants(s)
+            totals = list(table.totals)
+            for term in terms:
+                column, formula = table.columns[term], TERMS[term]
+                for index, instant in enumerate(moments):
+                    totals[index] += formula(s, instant) - column[index]
+            yield name, side, tuple(totals)

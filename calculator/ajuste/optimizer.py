@@ -8,13 +8,13 @@ from .setup import Setup
 MOMENTS = {"adamw": 2, "adamw-foreach": 2, "paged-adamw": 2, "lion": 1, "sgd": 0, "adafactor": 0, "muon": 1}
 
 
-def optimizer_states(s: Setup, i: object = None) -> float:
+def optimizer_states(s: Setup, moment: str) -> float:
     """Moments of the optimizer.
 
     Unit: bytes. Formula: AdamW 2 × the parameter's bytes; 8-bit 2 × (1 + 4 ÷ 256); paged states are managed memory
-    and not counted here.
+    and not counted here. They do not exist yet while the model loads.
     """
-    return state_bytes(s) if not s.plan.optimizer.startswith("paged") else 0.0
+    return 0.0 if moment == "load" or s.plan.optimizer.startswith("paged") else state_bytes(s)
 
 
 def state_bytes(s: Setup) -> float:
@@ -23,6 +23,11 @@ def state_bytes(s: Setup) -> float:
     if kind == "adamw-8bit":
         return s.trainable * 2 * (1 + 4 / s.a["adamw-8bit-block"])
     return float(MOMENTS[kind] * s.gradient * s.trainable)
+
+
+def paged_states(s: Setup) -> float:
+    """States of paged optimizers: managed memory, which the driver moves to the host under pressure. Unit: bytes."""
+    return state_bytes(s) if s.plan.optimizer.startswith("paged") else 0.0
 
 
 def all_gradients(s: Setup) -> float:

@@ -19,7 +19,7 @@ def quantised_weights(s: Setup) -> int:
     return sum(y.count * (y.linear_weights + (y.expert_weights if experts else 0)) for y in s.arch.layers)
 
 
-def weights(s: Setup, i: object = None) -> float:
+def weights(s: Setup) -> float:
     """The model's weights.
 
     Unit: bytes. Formula: packed × 0.5 or 1 + the rest × 2, or × 4 in fp32 (master copies have their own term).
@@ -29,7 +29,7 @@ def weights(s: Setup, i: object = None) -> float:
     return packed * PAYLOAD[s.plan.quantization] + (s.arch.parameters - packed) * rest
 
 
-def quantisation_constants(s: Setup, i: object = None) -> float:
+def quantisation_constants(s: Setup) -> float:
     """Scales of the quantised weights.
 
     Unit: bytes. Formula: nf4 one fp32 per block of 64; nested one byte per block of 64 + one fp32 per 256 blocks.
@@ -43,9 +43,14 @@ def quantisation_constants(s: Setup, i: object = None) -> float:
     return 0.0
 
 
-def adapters(s: Setup, i: object = None) -> float:
+def adapters(s: Setup) -> float:
     """Adapter weights.
 
     Unit: bytes. Formula: Σ targets r (in + out) × 4 in fp32 or 2 in bf16.
     """
     return float(s.adapter * s.adapter_parameters)
+
+
+def largest_dequantised(s: Setup) -> float:
+    """The largest packed weight as 16 bit. Unit: bytes. Formula: 2 × weights of the largest linear."""
+    return 2.0 * s.layer.largest_weights if s.quantized else 0.0

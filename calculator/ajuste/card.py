@@ -1,0 +1,203 @@
+"""From bytes of tensors to a card: context, allocator slack, ranges, verdicts, and the largest batch that fits.
+
+`required` is the smallest card that runs the job: allocated + the least slack PyTorch's allocator needs + the CUDA
+context (+ NCCL). `reserved` is what the allocator takes when nothing presses it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .architecture import Architecture
+from .constants import ASSUMPTIONS, MID
+from .memory import GIB, MemoryTable, memory_table, moved_totals
+from .plan import Plan
+
+
+class Range(NamedTuple):
+    low: float
+    mid: float
+    high: float
+
+
+class Card(NamedTuple):
+    """How a plan's allocated bytes become a card's, with the spread of each factor."""
+
+    residual: Range  # measured ÷ estimated − 1 of allocated bytes, by class
+    reserved: Range  # reserved ÷ allocated − 1
+    slack: Range  # least slack ÷ allocated
+    fixed: Range  # context and NCCL, bytes
+
+
+def card_of(plan: Plan) -> Card:
+    """The factors that apply to a plan."""
+    sharded = plan.parallel.strategy not in ("none", "ddp")
+    kind = "full" if plan.trains_base else "quantised" if plan.is_quantized else "adapter"
+    residual = _assumption(f"residual-{kind}-sharded" if sharded else f"residual-{kind}")
+    checkpointed = "-checkpointed" if plan.gradient_checkpointing != "none" else ""
+    reserved = _assumption(f"reserved-{'full' if plan.trains_base else 'adapter'}{checkpointed}")
+    slack = _assumption("allocator-slack")
+    if plan.allocator == "expandable":
+        slack = reserved = _assumption("allocator-slack-expandable")
+    context = _assumption("cuda-context-gib")
+    fixed = [GIB * value for value in context]
+    if plan.parallel.world > 1 and plan.parallel.strategy != "device-map":
+        for index, value in enumerate(_assumption("nccl-gib")):
+            fixed[index] += GIB * value
+    return Card(residual, reserved, slack, Range(*fixed))
+
+
+def _assumption(name: str) -> Range:
+    row = ASSUMPTIONS[name]
+    return Range(row.low, row.mid, row.high)
+
+
+def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range, fixed: Range) -> Range:
+    """Range of `allocated × (1 + factor) + fixed`.
+
+    Each assumption moved alone, effects in quadrature per side, then widened by the residual of the class.
+
+    Args:
+        mid: allocated bytes with every assumption in the middle.
+        moved: (side, allocated bytes) with one assumption at an end.
+    """
+    scale = 1 + factor.mid
+    below, above = (mid * (factor.mid - factor.low)) ** 2, (mid * (factor.high - factor.mid)) ** 2
+    below += (fixed.mid - fixed.low) ** 2
+    above += (fixed.high - fixed.mid) ** 2
+    for _, value in moved:
+        effect = (value - mid) * scale
+        if effect > 0:
+            above += effect * effect
+        else:
+            below += effect * effect
+    middle = mid * scale + fixed.mid
+    return Range(
+        middle - below**0.5 + card.residual.low * mid, middle, middle + above**0.5 + card.residual.high * mid
+    )
+
+
+NOTHING = Range(0.0, 0.0, 0.0)
+
+
+class Memory(NamedTuple):
+    """Memory of one plan on its fullest GPU, in bytes."""
+
+    table: MemoryTable
+    allocated: Range
+    reserved: Range
+    required: Range
+    whole_run_peak: str
+    whole_run: Range
+    paged: float
+
+
+def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
+    """Table, ranges and peaks of one plan at its micro-batch (1 when automatic)."""
+    from .optimizer import paged_states
+    from .setup import Setup
+
+    table = memory_table(plan, arch)
+    ends = [(side, totals) for _, side, totals in moved_totals(plan, arch, table)]
+    card = card_of(plan)
+    training = [index for index, instant in enumerate(table.instants) if instant.training]
+    everything = range(len(table.instants))
+
+    def peak(totals: tuple[float, ...], indexes: object) -> float:
+        return max(totals[index] for index in indexes)
+
+    moved = [(side, peak(totals, training)) for side, totals in ends]
+    moved_run = [(side, peak(totals, everything)) for side, totals in ends]
+    mid, run = table.peak, max(table.totals)
+    return Memory(
+        table=table,
+        allocated=spread(mid, moved, card, NOTHING, NOTHING),
+        reserved=spread(mid, moved, card, card.reserved, NOTHING),
+        required=spread(mid, moved, card, card.slack, card.fixed),
+        whole_run_peak=table.instants[table.totals.index(run)].moment if run > mid else table.peak_moment,
+        whole_run=spread(run, moved_run, card, card.slack, card.fixed),
+        paged=paged_states(Setup(plan, arch, MID)),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ largest batch
+
+
+class Footprint:
+    """Required memory of a plan as arithmetic in the micro-batch and the sequence length.
+
+    Every instant is  a₀ + a₁·S + B·(b₁·S + b₂·S²)  bytes for B sequences of length S: four tables give the
+    coefficients, and no table is evaluated again, whatever the number of GPUs that ask.
+    """
+
+    LARGEST_BATCH = 65_536
+    LONGEST = 16_777_216
+
+    def __init__(self, plan: Plan, arch: Architecture) -> None:
+        self.plan = plan
+        self.card = card_of(plan)
+        near, far = plan.sequence_length, 2 * plan.sequence_length
+        near_1, near_2 = _scenarios(plan, arch, near, 1), _scenarios(plan, arch, near, 2)
+        far_1, far_2 = _scenarios(plan, arch, far, 1), _scenarios(plan, arch, far, 2)
+        self.sides = [side for side, _ in near_1]
+        self.coefficients = [
+            [_fit(near, *values) for values in zip(a[1], b[1], c[1], d[1], strict=True)]
+            for a, b, c, d in zip(near_1, near_2, far_1, far_2, strict=True)
+        ]
+        self._known: dict[tuple[int, int], Range] = {}
+
+    def required(self, micro_batch: int, sequence: int | None = None) -> Range:
+        """Required bytes of the whole run."""
+        sequence = sequence or self.plan.sequence_length
+        key = (micro_batch, sequence)
+        found = self._known.get(key)
+        if found is None:
+            tokens, squares = micro_batch * sequence, micro_batch * sequence * sequence
+            mid, *moved = [
+                max([a0 + a1 * sequence + b1 * tokens + b2 * squares for a0, a1, b1, b2 in rows])
+                for rows in self.coefficients
+            ]
+            ends = list(zip(self.sides[1:], moved, strict=True))
+            found = self._known[key] = spread(mid, ends, self.card, self.card.slack, self.card.fixed)
+        return found
+
+    def largest_micro_batch(self, usable: float) -> int:
+        """Largest micro-batch whose verdict is `fits` on `usable` bytes; 0 when not even one sequence fits."""
+        return _largest(lambda batch: self.required(batch).high <= usable, self.LARGEST_BATCH)
+
+    def longest_sequence(self, usable: float, micro_batch: int) -> int:
+        """Longest sequence whose verdict is `fits` on `usable` bytes at this micro-batch; 0 when none does."""
+        return _largest(lambda length: self.required(micro_batch, length).high <= usable, self.LONGEST)
+
+
+def _scenarios(plan: Plan, arch: Architecture, sequence: int, batch: int) -> list[tuple[str, tuple[float, ...]]]:
+    plan = plan.replace(sequence_length=sequence, micro_batch=batch)
+    table = memory_table(plan, arch)
+    return [("mid", table.totals), *((side, totals) for _, side, totals in moved_totals(plan, arch, table))]
+
+
+def _fit(length: int, near_1: float, near_2: float, far_1: float, far_2: float) -> tuple[float, float, float, float]:
+    """Coefficients a₀, a₁, b₁, b₂ from the values at (S, 1), (S, 2), (2S, 1), (2S, 2)."""
+    slope_near, slope_far = near_2 - near_1, far_2 - far_1
+    b2 = (slope_far - 2 * slope_near) / (2 * length * length)
+    b1 = slope_near / length - b2 * length
+    base_near, base_far = near_1 - slope_near, far_1 - slope_far
+    a1 = (base_far - base_near) / length
+    return base_near - a1 * length, a1, b1, b2
+
+
+def _largest(fits: object, limit: int) -> int:
+    """Largest n in 1 … limit for which `fits(n)`, which holds up to some n and not after; 0 when for none."""
+    if not fits(1):
+        return 0
+    high = 2
+    while high <= limit and fits(high):
+        high *= 2
+    low, high = high // 2, min(high, limit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
