@@ -1,0 +1,404 @@
+"""The tables of the site, in both languages, from the checked data. Written into build/includes, never committed."""
+
+from __future__ import annotations
+
+import datetime
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from pipeline import schema
+from pipeline.bundle import newest
+from pipeline.cells import earliest_day
+from pipeline.check import Data
+from pipeline.markup import Cell, Head, Line, table
+from pipeline.text import (
+    LANGUAGES, age, anchor, days_between, duration, edit_link, issue_form, link, number, short_number, unknown, usd, word,
+)  # fmt: skip
+
+OLD = 60  # days: an older price is greyed
+STALE = 120  # days: an older price leads only when there is no other
+SHOWN = 12  # offers per GPU before the fold
+
+
+def tables(data: Data, as_of: datetime.date) -> dict[str, str]:
+    """Every include by file name."""
+    offers = frame(data, as_of)
+    makers = {
+        "prices-cheapest": lambda language: prices_cheapest(data, offers, language),
+        "prices-all": lambda language: prices_all(data, offers, language),
+        "gpus": lambda language: gpus(data, language),
+        "models": lambda language: models(data, language),
+        "providers": lambda language: providers(data, offers, language),
+        "data-freshness": lambda language: freshness(data, offers, as_of, language),
+        "assumptions": lambda language: assumptions(data, language),
+        "data-columns": columns,
+    }
+    return {f"{name}.{language}.md": make(language) for name, make in makers.items() for language in LANGUAGES}
+
+
+def frame(data: Data, as_of: datetime.date) -> pd.DataFrame:
+    """The offers with what the tables derive: price per GPU, age in days, rank of trust."""
+    offers = pd.DataFrame([row.values | {"path": row.path} for row in data.prices])
+    if offers.empty:
+        return offers
+    offers["per_gpu"] = offers["usd_per_hour"] / offers["gpus"]
+    offers["age"] = [days_between(earliest_day(date), as_of) for date in offers["checked"]]
+    # Which price leads: published and fresh, then published within four months, then published, then the rest.
+    listed = (offers["price_basis"] == "listed") & (offers["confidence"] != "C")
+    offers["rank"] = 3
+    offers.loc[listed, "rank"] = 2
+    offers.loc[listed & (offers["age"] <= STALE), "rank"] = 1
+    offers.loc[listed & (offers["age"] <= OLD), "rank"] = 0
+    return offers.sort_values(["gpu", "per_gpu", "gpus", "provider", "offer"], kind="stable", ignore_index=True)
+
+
+# --- prices ---------------------------------------------------------------------------------------------------------------
+
+
+def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
+    """The cheapest offer of each GPU, on demand and on spot, and an older one that may be cheaper."""
+    if offers.empty:
+        return word("no_data", language) + "\n"
+    best = leaders(offers)
+    on_demand, spot = best["on-demand"], best["spot"]
+    maybe = cheaper_but_older(offers, on_demand)
+    names, sellers = _names(data), _provider_names(data)
+    heads = [
+        Head(word("gpu", language)),
+        Head(word("on_demand_price", language), number=True),
+        Head(word("seen", language)),
+        Head(word("spot_price", language), number=True),
+        Head(word("maybe_cheaper", language), number=True),
+    ]
+    order = on_demand.reindex(on_demand.index.union(spot.index))["per_gpu"].sort_values(kind="stable").index
+    lines = []
+    for gpu in order:
+        first, second, third = _row(on_demand, gpu), _row(spot, gpu), _row(maybe, gpu)
+        dated = first or second
+        lines.append(Line(
+            anchor("cheapest", gpu),
+            [Cell(escape(names[gpu])), _priced(first, sellers, language), _seen(dated, language),
+             _priced(second, sellers, language), _priced(third, sellers, language, with_age=True)],
+            _style(dated),
+        ))  # fmt: skip
+    return table(word("price_per_gpu", language), heads, lines)
+
+
+def leaders(offers: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """By purchase type, the offer that leads each GPU: best rank of trust, then lowest price per GPU."""
+    ranked = offers.sort_values(["rank", "per_gpu"], kind="stable")
+    return {
+        purchase: ranked[ranked["purchase"] == purchase].groupby("gpu").head(1).set_index("gpu", drop=False)
+        for purchase in ("on-demand", "spot")
+    }
+
+
+def cheaper_but_older(offers: pd.DataFrame, leading: pd.DataFrame) -> pd.DataFrame:
+    """Offers at least 20 % below the leader, of a lower rank of trust: worth a look, not a promise."""
+    others = offers[offers["purchase"] == "on-demand"].join(
+        leading[["per_gpu", "rank"]], on="gpu", rsuffix="_leader", how="inner"
+    )
+    others = others[(others["rank"] > others["rank_leader"]) & (others["per_gpu"] <= 0.8 * others["per_gpu_leader"])]
+    return others.groupby("gpu").head(1).set_index("gpu", drop=False)
+
+
+def prices_all(data: Data, offers: pd.DataFrame, language: str) -> str:
+    """Every offer, folded by GPU, cheapest first."""
+    if offers.empty:
+        return word("no_data", language) + "\n"
+    names, sellers = _names(data), _provider_names(data)
+    parts = []
+    for gpu, group in offers.groupby("gpu", sort=False):
+        lines = [_offer_line(offer, sellers, language) for offer in _records(group)]
+        price = usd(group["per_gpu"].min(), language)
+        count = word("offers_from" if len(group) > 1 else "offer_from", language, n=number(len(group), language), price=price)
+        parts.append(f'<details class="offers" id="{anchor("gpu", gpu)}"><summary><strong>{escape(names[gpu])}</strong> · {count}</summary>\n')
+        parts.append(table(names[gpu], _offer_heads(language), lines[:SHOWN]))
+        if len(lines) > SHOWN:
+            parts.append(f"<details><summary>{word('more_offers', language, n=len(lines) - SHOWN)}</summary>\n")
+            parts.append(table(names[gpu], _offer_heads(language), lines[SHOWN:]))
+            parts.append("</details>\n")
+        parts.append("</details>\n")
+    return "".join(parts)
+
+
+def _offer_heads(language: str) -> list[Head]:
+    return [
+        Head(word("provider", language)), Head(word("offer", language)), Head(word("gpus", language), number=True),
+        Head(word("region", language)), Head(word("purchase", language)), Head(word("price", language), number=True),
+        Head(word("price_per_gpu", language), number=True), Head(word("seen", language)), Head(word("correct", language)),
+    ]  # fmt: skip
+
+
+def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -> Line:
+    marks = [word("scaled", language)] if offer["price_basis"] == "scaled" and "average" not in offer["assumed"] else []
+    marks += [word(mark, language) for mark in offer["assumed"]]
+    marks += [word("doubtful", language)] if offer["confidence"] == "C" else []
+    shown = escape(offer["offer"]) + "".join(f" <small>{escape(mark)}</small>" for mark in marks)
+    return Line(
+        anchor(*(offer[name] for name in ("provider", "offer", "region", "gpu", "gpus", "purchase"))),
+        [
+            Cell(escape(sellers[offer["provider"]])),
+            Cell(shown),
+            Cell(str(offer["gpus"]), offer["gpus"]),
+            Cell(escape(offer["region"]) if offer["region"] else unknown(language)),
+            Cell(word(offer["purchase"], language)),
+            Cell(usd(offer["usd_per_hour"], language), offer["usd_per_hour"]),
+            Cell(usd(offer["per_gpu"], language), round(offer["per_gpu"], 6)),
+            _seen(offer, language),
+            Cell(f"{link(issue_form(offer), word('still_right', language))} "
+                 f"{link(edit_link(offer['path']), word('edit', language))}", ""),
+        ],
+        _style(offer),
+    )  # fmt: skip
+
+
+def _priced(offer: dict[str, Any] | None, sellers: dict[str, str], language: str, with_age: bool = False) -> Cell:
+    if offer is None:
+        return Cell(unknown(language), "")
+    dated = f" · {age(offer['age'], language)}" if with_age else ""
+    where = escape(sellers[offer["provider"]]) + dated
+    return Cell(f"{usd(offer['per_gpu'], language)} <small>{where}</small>", round(offer["per_gpu"], 6))
+
+
+def _seen(offer: dict[str, Any] | None, language: str) -> Cell:
+    if offer is None:
+        return Cell(unknown(language), "")
+    when = f'<time datetime="{offer["checked"]}">{offer["checked"]}</time>'
+    days = age(offer["age"], language)
+    return Cell(f"{when} <small>{days}</small> {link(offer['source_url'], word('source', language))}", offer["age"])
+
+
+def _style(offer: dict[str, Any] | None) -> str:
+    return "old" if offer is not None and offer["age"] > OLD else ""
+
+
+def _row(rows: pd.DataFrame, gpu: str) -> dict[str, Any] | None:
+    return _records(rows.loc[[gpu]])[0] if gpu in rows.index else None
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dictionaries, unknown as None again: pandas makes it NaN."""
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+
+
+def _names(data: Data) -> dict[str, str]:
+    return {row.values["id"]: row.values["name"] for row in data.gpus}
+
+
+def _provider_names(data: Data) -> dict[str, str]:
+    return {row.values["id"]: row.values["name"] for row in data.providers}
+
+
+def freshness(data: Data, offers: pd.DataFrame, as_of: datetime.date, language: str) -> str:
+    """One sentence: how many prices there are and how many of them are fresh."""
+    if offers.empty:
+        return word("no_data", language) + "\n"
+    return word(
+        "freshness", language, offers=number(len(offers), language), providers=offers["provider"].nunique(),
+        gpus=offers["gpu"].nunique(), fresh=round(100 * (offers["age"] <= OLD).mean()), limit=OLD,
+        newest=newest(data).isoformat(), as_of=as_of.isoformat(),
+    ) + "\n"  # fmt: skip
+
+
+# --- what things are -------------------------------------------------------------------------------------------------------
+
+
+def gpus(data: Data, language: str) -> str:
+    """The GPUs, by maker and year."""
+    heads = [
+        Head(word("gpu", language)), Head(word("usable", language), number=True),
+        Head(word("bandwidth", language), number=True), Head(word("bf16_peak", language), number=True),
+        Head(word("measured_peak", language), number=True), Head(word("precisions", language)),
+        Head(word("flash", language)), Head(word("link", language)), Head(word("ecc", language)),
+        Head(word("tier", language)), Head(word("year", language), number=True), Head(word("source", language)),
+    ]  # fmt: skip
+    lines = []
+    for row in data.gpus:
+        gpu = row.values
+        basis = {"seen": "seen_basis", "estimated": "estimated"}.get(gpu["usable_basis"] or "")
+        usable = _quantity(gpu["usable_gib"], "GiB", language, 1, word(basis, language) if basis else "")
+        lines.append(Line(anchor(gpu["id"]), [
+            Cell(escape(gpu["name"])),
+            usable,
+            _quantity(gpu["memory_bandwidth_gb_per_s"], "GB/s", language),
+            _quantity(gpu["bf16_dense_tflops"], "TFLOPS", language),
+            _quantity(gpu["gemm_measured_tflops"], "TFLOPS", language),
+            Cell(" · ".join(_precisions(gpu))),
+            _yes_no(gpu["supports_flash_attention_2"], language),
+            Cell(_gpu_link(gpu, language)),
+            _yes_no(gpu["ecc"], language),
+            Cell(word(gpu["class"], language)),
+            Cell(str(gpu["release_year"] or ""), gpu["release_year"]),
+            Cell(link(gpu["source_url"], word("source", language)) if gpu["source_url"] else unknown(language)),
+        ]))  # fmt: skip
+    return table(word("gpu", language), heads, lines)
+
+
+def _precisions(gpu: dict[str, Any]) -> list[str]:
+    names = [("FP4", "fp4_dense_tflops"), ("FP8", "fp8_dense_tflops"), ("INT8", "int8_dense_tops"),
+             ("BF16", "bf16_dense_tflops"), ("FP16", "fp16_dense_tflops")]  # fmt: skip
+    return [name for name, column in names if gpu[column]]
+
+
+def _gpu_link(gpu: dict[str, Any], language: str) -> str:
+    if not gpu["interconnect"]:
+        return unknown(language)
+    speed = gpu["interconnect_gb_per_s"]
+    return escape(gpu["interconnect"]) + (f" <small>{short_number(speed, language)} GB/s</small>" if speed else "")
+
+
+def models(data: Data, language: str) -> str:
+    """The models, as the index lists them."""
+    heads = [
+        Head(word("model", language)), Head(word("family", language)), Head(word("parameters", language), number=True),
+        Head(word("layers", language), number=True), Head(word("width", language), number=True),
+        Head(word("vocabulary", language), number=True), Head(word("licence", language)), Head(word("access", language)),
+        Head(word("source", language)),
+    ]  # fmt: skip
+    lines = []
+    for row in data.models:
+        model = row.values
+        config = data.configs[model["id"]]
+        config = {**config, **(config.get("text_config") or {})}
+        hub = f"https://huggingface.co/{model['hf_id']}" if model["hf_id"] else ""
+        access = {True: word("gated", language), False: word("open", language)}.get(model["gated"], unknown(language))
+        lines.append(Line(anchor(model["id"]), [
+            Cell(escape(model["name"])),
+            Cell(escape(model["family"])),
+            _billions(model["published_parameters"], language),
+            _quantity(config.get("num_hidden_layers", config.get("n_layer")), "", language),
+            _quantity(config.get("hidden_size", config.get("n_embd")), "", language),
+            _quantity(config.get("vocab_size"), "", language),
+            Cell(escape(model["license"]) if model["license"] else unknown(language)),
+            Cell(access),
+            Cell(link(hub, "Hugging Face") if hub else unknown(language)),
+        ]))  # fmt: skip
+    return table(word("model", language), heads, lines) if lines else word("no_data", language) + "\n"
+
+
+def _billions(count: int | None, language: str) -> Cell:
+    """8 030 261 248 as «8 030 M» or “8.03 B”: a billion is a million millions in Spanish."""
+    if count is None:
+        return Cell(unknown(language), "")
+    if language == "es":
+        return Cell(f"{number(count / 1e6, language)}\u00a0M", count)
+    return Cell(f"{number(count / 1e9, language, 2)}\u00a0B", count)
+
+
+def providers(data: Data, offers: pd.DataFrame, language: str) -> str:
+    """What each provider offers; a dash is something nobody has read."""
+    heads = [
+        Head(word("provider", language)), Head(word("kind", language)), Head(word("offers", language), number=True),
+        Head(word("billing", language)), Head(word("spot_feature", language)), Head(word("stop", language)),
+        Head(word("storage", language), number=True), Head(word("egress", language), number=True),
+        Head(word("entry", language)), Head(word("multi_node", language)), Head(word("eu", language)),
+        Head(word("latam", language)), Head(word("source", language)),
+    ]  # fmt: skip
+    counts = offers["provider"].value_counts() if not offers.empty else {}
+    lines = []
+    for row in sorted(data.providers, key=lambda row: row.values["name"].lower()):
+        provider = row.values
+        count = int(counts.get(provider["id"], 0))
+        lines.append(Line(anchor(provider["id"]), [
+            Cell(link(provider["url"], escape(provider["name"]))),
+            Cell(word(provider["kind"], language)),
+            Cell(str(count), count),
+            Cell(_billing(provider, language)),
+            Cell(_spot(provider, language)),
+            _yes_no(provider["stop"], language),
+            _money(_first(provider, "network_storage_usd_per_gb_month", "block_storage_usd_per_gb_month"), language),
+            _money(provider["egress_usd_per_gb"], language),
+            Cell(_entry(provider) or unknown(language)),
+            Cell(escape(provider["multi_node_link"]) if provider["multi_node_link"] else unknown(language)),
+            Cell(escape(", ".join(provider["regions_eu"])) if provider["regions_eu"] else unknown(language)),
+            Cell(escape(", ".join(provider["regions_latam"])) if provider["regions_latam"] else unknown(language)),
+            Cell(" ".join(link(source["url"], str(place)) for place, source in enumerate(provider["sources"], 1))),
+        ]))  # fmt: skip
+    return table(word("provider", language), heads, lines)
+
+
+def _first(values: dict[str, Any], *names: str) -> Any:
+    return next((values[name] for name in names if values[name] is not None), None)
+
+
+def _billing(provider: dict[str, Any], language: str) -> str:
+    step, least = provider["billing_granularity_seconds"], provider["minimum_charge_seconds"]
+    if step is None:
+        return unknown(language)
+    minimum = f" <small>{word('minimum', language, time=duration(least, language))}</small>" if least else ""
+    return duration(step, language) + minimum
+
+
+def _spot(provider: dict[str, Any], language: str) -> str:
+    if provider["spot"] is None:
+        return unknown(language)
+    notice = provider["spot_notice_seconds"]
+    return word("yes" if provider["spot"] else "no", language) + (
+        f" <small>{word('notice', language, time=duration(notice, language))}</small>" if notice else ""
+    )
+
+
+def _entry(provider: dict[str, Any]) -> str:
+    names = {"ssh": "SSH", "docker": "Docker", "jupyter": "Jupyter", "api": "API"}
+    return " · ".join(name for key, name in names.items() if provider[key])
+
+
+def _money(value: float | None, language: str) -> Cell:
+    if value is None:
+        return Cell(unknown(language), "")
+    return Cell(word("free", language) if value == 0 else usd(value, language), value)
+
+
+def _quantity(value: float | None, unit: str, language: str, decimals: int | None = None, small: str = "") -> Cell:
+    if value is None:
+        return Cell(unknown(language), "")
+    shown = short_number(value, language) if decimals is None else number(value, language, decimals)
+    return Cell(f"{shown}\u00a0{unit}".rstrip("\u00a0") + (f" <small>{small}</small>" if small else ""), value)
+
+
+def _yes_no(value: bool | None, language: str) -> Cell:
+    return Cell(unknown(language) if value is None else word("yes" if value else "no", language))
+
+
+# --- constants and columns ---------------------------------------------------------------------------------------------------
+
+
+def assumptions(data: Data, language: str) -> str:
+    """The constants of the formulas."""
+    heads = [
+        Head(word("constant", language)), Head(word("low", language), number=True), Head(word("mid", language), number=True),
+        Head(word("high", language), number=True), Head(word("unit", language)), Head(word("source", language)),
+    ]  # fmt: skip
+    lines = []
+    for row in data.assumptions:
+        values = row.values
+        source = escape(values["source"])
+        lines.append(Line(anchor(values["id"]), [
+            Cell(escape(values["label"][language])),
+            *(Cell(short_number(values[bound], language), values[bound]) for bound in ("low", "mid", "high")),
+            Cell(escape(values["unit"])),
+            Cell((link(values["url"], source) if values["url"] else source) + f" <small>{values['checked']}</small>"),
+        ]))  # fmt: skip
+    return table(word("constant", language), heads, lines) if lines else word("no_data", language) + "\n"
+
+
+def columns(language: str) -> str:
+    """The columns of every data file, as Markdown: the one documentation of them."""
+    parts = []
+    for entry in schema.TABLES.values():
+        doc = entry.doc.es if language == "es" else entry.doc.en
+        parts.append(f"### `{entry.path}` {{#columns-{entry.name.replace('_', '-')}}}\n\n{doc}\n")
+        heads = (word("column", language), word("meaning", language), word("unit", language), word("example", language))
+        parts.append(f"| {' | '.join(heads)} |\n| --- | --- | --- | --- |")
+        parts.append("\n".join(_column(column, language) for column in entry.columns) + "\n")
+    return "\n".join(parts)
+
+
+def _column(column: schema.Column, language: str) -> str:
+    doc = column.doc.es if language == "es" else column.doc.en
+    needed = f" *({word('required', language)})*" if column.required else ""
+    example = f"`{column.example}`" if column.example else ""
+    return f"| `{column.name}` | {doc}{needed} | {column.unit} | {example} |"
