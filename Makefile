@@ -51,7 +51,7 @@ check: ## formatting, lint, types, spelling, data, workflows
 	ruff check --quiet .
 	mypy
 	tsc -p tsconfig.json
-	codespell README.md CONTRIBUTING.md AGENTS.md CHANGELOG.md calculator docs/en .github
+	codespell AGENTS.md CHANGELOG.md CONTRIBUTING.md docs/en calculator/*.py calculator/web/*.py calculator/web/*.mjs .github/workflows
 	zizmor --offline --quiet .github
 	check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
