@@ -72,9 +72,7 @@ def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range
         else:
             below += effect * effect
     middle = mid * scale + fixed.mid
-    return Range(
-        middle - below**0.5 + card.residual.low * mid, middle, middle + above**0.5 + card.residual.high * mid
-    )
+    return Range(middle - below**0.5 + card.residual.low * mid, middle, middle + above**0.5 + card.residual.high * mid)
 
 
 NOTHING = Range(0.0, 0.0, 0.0)
@@ -94,8 +92,8 @@ class Memory(NamedTuple):
 
 def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     """Table, ranges and peaks of one plan at its micro-batch (1 when automatic)."""
+    from .case import Case
     from .optimizer import paged_states
-    from .setup import Setup
 
     table = memory_table(plan, arch)
     ends = [(side, totals) for _, side, totals in moved_totals(plan, arch, table)]
@@ -116,7 +114,7 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
         required=spread(mid, moved, card, card.slack, card.fixed),
         whole_run_peak=table.instants[table.totals.index(run)].moment if run > mid else table.peak_moment,
         whole_run=spread(run, moved_run, card, card.slack, card.fixed),
-        paged=paged_states(Setup(plan, arch, MID)),
+        paged=paged_states(Case(plan, arch, MID)),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .architecture import Architecture, parameters
 from .card import Range
+from .case import DTYPE_BYTES, Case
 from .constants import ASSUMPTIONS
 from .memory import GB, GIB
 from .optimizer import paged_states, state_bytes
 from .plan import Plan
-from .setup import DTYPE_BYTES, Setup
 
 
 def host_ram(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
@@ -17,11 +17,11 @@ def host_ram(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     Unit: bytes. Formula: per process the Python and CUDA libraries + the model while it is read (0 to 1 copies; packed
     weights go tensor by tensor to the GPU) + what is offloaded; tokenised dataset once per node.
     """
-    s = Setup(plan, arch, values)
+    c = Case(plan, arch, values)
     processes = 1 if plan.parallel.strategy in ("none", "device-map") else plan.parallel.gpus_per_node
     process = _assumption("host-process-gib", GIB)
-    copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else s.weight * parameters(arch))
-    fixed = paged_states(s) + dataset_bytes(plan)
+    copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else c.weight * parameters(arch))
+    fixed = paged_states(c) + dataset_bytes(plan)
     return Range(*(processes * (p + c) + fixed for p, c in zip(process, copies, strict=True)))
 
 
@@ -36,10 +36,10 @@ def disk(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     Unit: bytes. Formula: system and packages + the downloaded checkpoint (2 B per parameter) + dataset
     + (kept checkpoints + the one being written) × checkpoint + merged model.
     """
-    s = Setup(plan, arch, values)
+    c = Case(plan, arch, values)
     system = _assumption("disk-system-gb", GB)
     download = download_bytes(arch)
-    fixed = download + 2 * dataset_bytes(plan) + (plan.save.keep + 1) * checkpoint_bytes(s)
+    fixed = download + 2 * dataset_bytes(plan) + (plan.save.keep + 1) * checkpoint_bytes(c)
     if plan.save.merge:
         fixed += download
     return Range(*(value + fixed for value in system))
@@ -50,13 +50,13 @@ def download_bytes(arch: Architecture) -> float:
     return 2.0 * parameters(arch)
 
 
-def checkpoint_bytes(s: Setup) -> float:
+def checkpoint_bytes(c: Case) -> float:
     """One training checkpoint.
 
     Unit: bytes. Formula: trained parameters × their bytes, + optimizer states when they are saved.
     """
-    trained = s.trainable * (s.weight if s.full else s.adapter)
-    return trained + (state_bytes(s) if s.plan.save.states else 0.0)
+    trained = c.trainable * (c.weight if c.full else c.adapter)
+    return trained + (state_bytes(c) if c.plan.save.states else 0.0)
 
 
 def _assumption(name: str, unit: float) -> Range:

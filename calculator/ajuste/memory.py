@@ -11,45 +11,45 @@ from typing import NamedTuple
 
 from . import optimizer, weights
 from .architecture import Architecture
+from .case import Case
 from .constants import ASSUMPTIONS, MID
 from .moments import Instant, instants
 from .other_moments import other_instants
 from .plan import Plan
-from .setup import Setup
 
 # ------------------------------------------------------------------------------------------------------ terms
 
 
-def model_weights(s: Setup, i: Instant) -> float:
+def model_weights(c: Case, i: Instant) -> float:
     """The model's own weights, packed or not. Unit: bytes. Formula and source: `weights.weights`."""
-    return weights.weights(s)
+    return weights.weights(c)
 
 
-def quantisation_constants(s: Setup, i: Instant) -> float:
+def quantisation_constants(c: Case, i: Instant) -> float:
     """Scales of the packed weights. Unit: bytes. Formula and source: `weights.quantisation_constants`."""
-    return weights.quantisation_constants(s)
+    return weights.quantisation_constants(c)
 
 
-def adapters(s: Setup, i: Instant) -> float:
+def adapters(c: Case, i: Instant) -> float:
     """Adapter weights. Unit: bytes. Formula and source: `weights.adapters`."""
-    return weights.adapters(s)
+    return weights.adapters(c)
 
 
-def optimizer_states(s: Setup, i: Instant) -> float:
+def optimizer_states(c: Case, i: Instant) -> float:
     """Moments of the optimizer on this GPU. Unit: bytes. Formula and source: `optimizer.optimizer_states`."""
-    return optimizer.optimizer_states(s, i.moment)
+    return optimizer.optimizer_states(c, i.moment)
 
 
-def gradients(s: Setup, i: Instant) -> float:
+def gradients(c: Case, i: Instant) -> float:
     """Gradients that exist.
 
     Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated; else those of this pass so far.
     """
-    earlier = optimizer.all_gradients(s) if s.accumulates and i.training else 0.0
+    earlier = optimizer.all_gradients(c) if c.accumulates and i.training else 0.0
     return earlier + i.gradients + i.work.gradients
 
 
-def activations(s: Setup, i: Instant) -> float:
+def activations(c: Case, i: Instant) -> float:
     """Tensors that wait for their backward pass, of the layers that are not at work.
 
     Unit: bytes. Formula: checkpointed 2h per layer and token; else `activations.saved_per_token` per layer.
@@ -57,39 +57,39 @@ def activations(s: Setup, i: Instant) -> float:
     return i.saved
 
 
-def layer_at_work(s: Setup, i: Instant) -> float:
+def layer_at_work(c: Case, i: Instant) -> float:
     """Saved or recomputed tensors of the one layer at work. Unit: bytes. Formula: `activations.saved_per_token`."""
     return i.work.saved
 
 
-def temporaries(s: Setup, i: Instant) -> float:
+def temporaries(c: Case, i: Instant) -> float:
     """Tensors that live for a moment: gradients of activations, the optimizer's. Unit: bytes. See `layer_work`."""
     return i.work.temporaries
 
 
-def logits(s: Setup, i: Instant) -> float:
+def logits(c: Case, i: Instant) -> float:
     """Logits, their fp32 copies and their gradient. Unit: bytes. Formula and source: `loss`."""
-    alive = s.attention_bytes * s.V * s.T if i.outputs else 0
+    alive = c.attention_bytes * c.vocabulary * c.tokens if i.outputs else 0
     return i.work.logits + alive
 
 
-def autocast_copies(s: Setup, i: Instant) -> float:
+def autocast_copies(c: Case, i: Instant) -> float:
     """16-bit copies of fp32 weights that autocast makes. Unit: bytes. Formula: 2 B per copied weight."""
     return i.casts + i.work.casts
 
 
-def dequantisation(s: Setup, i: Instant) -> float:
+def dequantisation(c: Case, i: Instant) -> float:
     """A packed weight made 16 bit to be multiplied. Unit: bytes. Formula: 2 B × weights of the linear at work."""
     return i.work.dequantised
 
 
-def workspace(s: Setup, i: Instant) -> float:
+def workspace(c: Case, i: Instant) -> float:
     """What cuBLAS asks of PyTorch's allocator once and keeps. Unit: bytes. Source: `cublas-workspace-mib`."""
-    return s.a["cublas-workspace-mib"] * MIB if i.moment != "load" else 0.0
+    return c.a["cublas-workspace-mib"] * MIB if i.moment != "load" else 0.0
 
 
 MIB, GIB, GB = float(2**20), float(2**30), 1e9
-Term = Callable[[Setup, Instant], float]
+Term = Callable[[Case, Instant], float]
 TERMS: dict[str, Term] = {
     "weights": model_weights,
     "quantisation_constants": quantisation_constants,
@@ -104,7 +104,7 @@ TERMS: dict[str, Term] = {
     "dequantisation": dequantisation,
     "workspace": workspace,
 }
-# How the page writes each term, in the letters of `setup`.
+# How the page writes each term, in the letters of `case`.
 FORMULAS = {
     "weights": "packed × 0.5 + (N − packed) × 2",
     "quantisation_constants": "packed × (1 + 4 / 256) / 64",
@@ -126,7 +126,7 @@ FORMULAS = {
 class _Recorder(dict):
     """Assumption values that remember which term read which."""
 
-    __slots__ = ("term", "seen")
+    __slots__ = ("seen", "term")
 
     def __getitem__(self, name: str) -> float:
         self.seen.setdefault(name, set()).add(self.term)
@@ -179,20 +179,20 @@ def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID)
     """Evaluate every term at every instant, with one value per assumption."""
     recorder = _Recorder(values)
     recorder.term, recorder.seen = "temporaries", {}
-    s = Setup(plan, arch, recorder)
-    moments = tuple(all_instants(s))
+    c = Case(plan, arch, recorder)
+    moments = tuple(all_instants(c))
     columns = {}
     for name, term in TERMS.items():
         recorder.term = name
-        columns[name] = tuple([term(s, i) for i in moments])
+        columns[name] = tuple([term(c, i) for i in moments])
     totals = tuple(map(sum, zip(*columns.values(), strict=True)))
     return MemoryTable(moments, columns, totals, {k: frozenset(v) for k, v in recorder.seen.items()})
 
 
-def all_instants(s: Setup) -> list[Instant]:
+def all_instants(c: Case) -> list[Instant]:
     """Load, one training step, evaluation, save."""
-    load, save, *evaluation = other_instants(s)
-    return [load, *instants(s), *evaluation, save]
+    load, save, *evaluation = other_instants(c)
+    return [load, *instants(c), *evaluation, save]
 
 
 def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator[tuple[str, str, tuple[float, ...]]]:
@@ -206,11 +206,11 @@ def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator
         for side, value in (("low", assumption.low), ("high", assumption.high)):
             if value == assumption.mid:
                 continue
-            s = Setup(plan, arch, MID | {name: value})
-            moments = all_instants(s)
+            c = Case(plan, arch, MID | {name: value})
+            moments = all_instants(c)
             totals = list(table.totals)
             for term in terms:
                 column, formula = table.columns[term], TERMS[term]
                 for index, instant in enumerate(moments):
-                    totals[index] += formula(s, instant) - column[index]
+                    totals[index] += formula(c, instant) - column[index]
             yield name, side, tuple(totals)

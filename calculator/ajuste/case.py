@@ -21,22 +21,52 @@ WEIGHT_BYTES = {"bf16": 2, "fp16": 2, "bf16-master": 2, "bf16-mixed": 4, "fp16-m
 DTYPE_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 
 
-class Setup:
+class Case:
     """Everything the terms read. Built once per table."""
 
     __slots__ = (
-        "plan", "arch", "a", "layer", "L", "h", "V", "S", "rows", "T", "full", "quantized", "autocast", "upcast",
-        "checkpointed", "eager", "masked", "weight", "adapter", "gradient", "residual", "attention_bytes", "mlp_bytes",
-        "one_copy", "dropout", "targets", "layer_adapter", "adapter_parameters", "expert_adapter", "trainable",
-        "accumulates", "saved_layers", "saved_working", "point_cache",
+        "a",
+        "accumulates",
+        "adapter",
+        "adapter_parameters",
+        "arch",
+        "attention_bytes",
+        "autocast",
+        "checkpointed",
+        "depth",
+        "dropout",
+        "eager",
+        "expert_adapter",
+        "full",
+        "gradient",
+        "hidden",
+        "layer",
+        "layer_adapter",
+        "masked",
+        "mlp_bytes",
+        "one_copy",
+        "plan",
+        "point_cache",
+        "quantized",
+        "residual",
+        "rows",
+        "saved_layers",
+        "saved_working",
+        "sequence",
+        "targets",
+        "tokens",
+        "trainable",
+        "upcast",
+        "vocabulary",
+        "weight",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, arch: Architecture, a: dict[str, float]) -> None:
         self.plan, self.arch, self.a = plan, arch, a
         self.layer = max(arch.layers, key=lambda y: y.parameters)
-        self.L, self.h, self.V = arch.depth, arch.hidden, arch.vocabulary
-        self.S, self.rows = plan.sequence_length, plan.batch
-        self.T = self.S * self.rows
+        self.depth, self.hidden, self.vocabulary = arch.depth, arch.hidden, arch.vocabulary
+        self.sequence, self.rows = plan.sequence_length, plan.batch
+        self.tokens = self.sequence * self.rows
         self.full, self.quantized = plan.trains_base, plan.is_quantized
         self.upcast = plan.kbit_upcast
         self.checkpointed = plan.gradient_checkpointing == "full"
@@ -75,7 +105,7 @@ class Setup:
             for layer in arch.layers:
                 self.adapter_parameters += layer.count * lora_parameters(targeted(layer, plan.lora.targets), rank)
             self.expert_adapter = fused_expert_adapter(self.layer, plan)
-            self.adapter_parameters += self.L * self.expert_adapter
+            self.adapter_parameters += self.depth * self.expert_adapter
         self.trainable = arch.parameters if self.full else self.adapter_parameters
 
 
