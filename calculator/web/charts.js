@@ -1,0 +1,135 @@
+// Charts as SVG. Lengths are attributes in per cent and pixels: the page's security policy forbids style="", and text
+// keeps its size at every width. Every chart has its numbers in a table beside it.
+
+import { html } from "./html.js";
+
+/** @typedef {import("./text.js").View} View */
+/** @typedef {{id: string, gib: number, label: string, tone: string}} Segment */
+/** @typedef {{low: number, mid: number, high: number}} Band */
+
+/** Colour of each memory term, the same in every chart. Terms of one kind share a hue. */
+/** @type {Record<string, string>} */
+const TONES = {
+  weights: "weights",
+  quantisation_constants: "weights-2",
+  dequantisation: "weights-2",
+  autocast_copies: "weights-2",
+  reference_model: "weights-2",
+  adapters: "adapter",
+  gradients: "gradients",
+  optimizer_states: "optimizer",
+  activations: "activations",
+  layer_at_work: "activations-2",
+  temporaries: "activations-2",
+  logits: "logits",
+  workspace: "overhead",
+  overhead: "overhead",
+};
+
+/** @param {string} id */
+export function tone(id) {
+  return TONES[id] ?? "other";
+}
+
+/**
+ * A round axis: its end and its ticks.
+ * @param {number} largest
+ */
+export function axis(largest) {
+  const rough = largest / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 2.5, 5, 10].find((s) => s * power >= rough) ?? 10);
+  const ticks = [];
+  for (let value = 0; value <= largest * 1.0001; value += step) ticks.push(value);
+  return { end: largest * 1.04, ticks };
+}
+
+/** @param {number} share 0 to 1 */
+const at = (share) => `${(Math.min(Math.max(share, 0), 1) * 100).toFixed(2)}%`;
+
+/** Width that a label needs, in pixels: 13 px system text. @param {string} text */
+const textWidth = (text) => text.length * 6.9 + 12;
+
+/**
+ * The stacked bar alone: one rectangle a segment, labelled inside where the label has room on a phone or on a desk.
+ * @param {Segment[]} segments
+ * @param {number} end
+ * @param {{y: number, height: number, labels?: boolean}} place
+ */
+function stack(segments, end, { y, height, labels = false }) {
+  let left = 0;
+  return segments.map((segment) => {
+    const from = left;
+    left += segment.gib / end;
+    const width = segment.gib / end;
+    const need = textWidth(segment.label);
+    const room = width * 330 >= need ? "phone" : width * 780 >= need ? "desk" : "";
+    return html`<svg x="${at(from)}" y="${y}" width="${at(width)}" height="${height}" class="aj-segment aj-${segment.tone}">
+      <rect width="100%" height="100%"/>
+      ${labels && room && html`<text class="aj-in-${room}" x="8" y="${height / 2}" dominant-baseline="central">${segment.label}</text>`}
+    </svg>`;
+  });
+}
+
+/**
+ * Memory at the peak: terms in place, the range as a whisker, the usable memory as a line.
+ * @param {View} view
+ * @param {object} bar
+ * @param {Segment[]} bar.segments
+ * @param {Band} bar.need
+ * @param {{label: string, gib: number} | null} bar.usable
+ * @param {string} bar.description
+ */
+export function memoryBar(view, { segments, need, usable, description }) {
+  const { end, ticks } = axis(Math.max(need.high, usable?.gib ?? 0));
+  const line = usable && usable.gib / end;
+  return html`<svg class="aj-chart aj-bar" width="100%" height="86" role="img" aria-label="${description}">
+    ${line && html`<text class="aj-usable" x="${at(line)}" y="12" text-anchor="${line > 0.5 ? "end" : "start"}">${usable.label}</text>`}
+    ${stack(segments, end, { y: 20, height: 30, labels: true })}
+    ${line && html`<line class="aj-usable" x1="${at(line)}" x2="${at(line)}" y1="17" y2="66"/>`}
+    ${whisker(need, end, 58)}
+    <line class="aj-axis" x1="0" x2="100%" y1="66.5" y2="66.5"/>
+    ${ticks.map(
+      (tick, i) => html`<text class="aj-tick" x="${at(tick / end)}" y="81" text-anchor="${i ? "middle" : "start"}">${
+        i === ticks.length - 1 && tick / end < 0.93 ? `${view.format.plain(tick)} GiB` : view.format.plain(tick)
+      }</text>`,
+    )}
+  </svg>`;
+}
+
+/**
+ * @param {Band} band
+ * @param {number} end
+ * @param {number} y
+ */
+function whisker(band, end, y) {
+  return html`<g class="aj-whisker">
+    <line x1="${at(band.low / end)}" x2="${at(band.high / end)}" y1="${y}" y2="${y}"/>
+    <line x1="${at(band.low / end)}" x2="${at(band.low / end)}" y1="${y - 4}" y2="${y + 4}"/>
+    <line x1="${at(band.high / end)}" x2="${at(band.high / end)}" y1="${y - 4}" y2="${y + 4}"/>
+    <circle cx="${at(band.mid / end)}" cy="${y}" r="3.5"/>
+  </g>`;
+}
+
+/**
+ * A small stacked bar for a table's cell.
+ * @param {Segment[]} segments
+ * @param {number} end
+ */
+export function cellStack(segments, end) {
+  return html`<svg class="aj-cell" width="100%" height="14" aria-hidden="true">${stack(segments, end, { y: 0, height: 14 })}</svg>`;
+}
+
+/**
+ * A small need range over usable memory, for a table's cell.
+ * @param {Band} need
+ * @param {number} usable
+ * @param {string} verdict
+ */
+export function cellRange(need, usable, verdict) {
+  const end = Math.max(need.high, usable) * 1.02;
+  return html`<svg class="aj-cell" width="100%" height="14" aria-hidden="true">
+    <rect class="aj-room" y="3" width="${at(usable / end)}" height="8" rx="2"/>
+    <rect class="aj-need aj-${verdict}" x="${at(need.low / end)}" y="3" width="${at(Math.max(need.high - need.low, end * 0.008) / end)}" height="8" rx="2"/>
+  </svg>`;
+}

@@ -1,0 +1,37 @@
+// The calculator's frame: where the form, the answer and the page's messages live. No DOM.
+
+import { renderForm } from "./form.js";
+import { html } from "./html.js";
+import { renderAnswer, renderSummary } from "./render.js";
+
+/** @typedef {import("./text.js").View} View */
+
+/**
+ * @param {any} answer
+ * @param {import("./form.js").FormState} form
+ * @param {View} view
+ */
+export function renderPage(answer, form, view) {
+  return html`<div class="aj-calc" data-language="${view.language}">
+    <div class="aj-ask">${renderForm(form, view)}</div>
+    <div class="aj-reply">
+      <noscript><p class="aj-status">${view.say("noscript")}</p></noscript>
+      <div class="aj-status" id="aj-status" hidden></div>
+      <div class="aj-answer" id="aj-answer">${renderAnswer(answer, view, { state: "built" })}</div>
+    </div>
+    <p class="aj-visually-hidden" id="aj-live" aria-live="polite"></p>
+    <a class="aj-strip" id="aj-strip" href="#verdict" hidden></a>
+  </div>`;
+}
+
+/**
+ * The default answer as another page shows it, with a door to the calculator.
+ * @param {any} answer
+ * @param {View} view
+ */
+export function renderDoor(answer, view) {
+  return html`<div class="aj-answer aj-door">
+    ${renderSummary(answer, view)}
+    <p><a class="md-button md-button--primary" href="${view.base}calculator/">${view.say("summary.open")}</a></p>
+  </div>`;
+}

@@ -1,0 +1,589 @@
+// answer → HTML. No DOM: node runs it when the site is built, the page when the answer changes. In the order of reading:
+// verdict, three numbers, memory bar, picks, what to change, where to rent, what was left out; the rest is folded.
+
+import { cellRange, cellStack, memoryBar, tone } from "./charts.js";
+import { flatten } from "./fields.js";
+import { html } from "./html.js";
+
+/** @typedef {import("./html.js").Html} Html */
+/** @typedef {import("./text.js").View} View */
+/** @typedef {any} Answer the estimator's answer, as contract.md gives it */
+/** @typedef {any} Offer */
+/** @typedef {any} GpuRow */
+/** @typedef {{low: number, mid: number, high: number}} Band */
+/** @typedef {import("./fields.js").Flat} Flat */
+
+/** What an answer says in short. Verdict, numbers and chart all speak of this. */
+/**
+ * @typedef {object} Reading
+ * @property {"fits" | "tight" | "no"} verdict
+ * @property {string} sentence
+ * @property {Band} need GiB, of the whole run, per GPU
+ * @property {string} peak moment of the whole run
+ * @property {{label: string, gib: number} | null} usable
+ * @property {GpuRow | null} row the GPU that the verdict speaks of, when it is one
+ * @property {Offer | null} lead the offer that time and bill speak of
+ */
+
+const SHOWN_OFFERS = 10;
+
+/**
+ * @param {Answer} answer
+ * @param {View} view
+ * @returns {Reading}
+ */
+export function read(answer, view) {
+  const { memory, plan, offers, picks } = answer;
+  const lead = offers[picks.cheapest] ?? offers[0] ?? null;
+  const common = { need: memory.whole_run.required_gib, peak: memory.whole_run.peak_moment, lead };
+  return { ...common, ...(plan.gpu ? judgeCard(answer, view) : judgeMarket(answer, view, lead)) };
+}
+
+/**
+ * The verdict on the card that was asked for.
+ * @param {Answer} answer
+ * @param {View} view
+ */
+function judgeCard(answer, view) {
+  const { gpus, memory, plan } = answer;
+  const rows = gpus.filter((/** @type {GpuRow} */ row) => row.id === plan.gpu);
+  const asked = plan.parallel.gpus_per_node * plan.parallel.nodes;
+  /** @type {GpuRow} */
+  const row = rows.find((/** @type {GpuRow} */ r) => r.count === asked) ?? rows[0];
+  const card = view.cards(row?.count ?? 1, plan.gpu);
+  if (!row || row.usable_gib === null) {
+    return { verdict: "tight", sentence: view.say("verdict.unknown", { card }), usable: null, row: row ?? null };
+  }
+  const usable = usableLine(view, card, row.usable_gib);
+  if (row.verdict !== "no") {
+    const sentence =
+      row.verdict === "fits"
+        ? view.say("verdict.fitsIn", { card, room: view.format.gib(row.headroom_gib) })
+        : view.say("verdict.tight", { card });
+    return { verdict: row.verdict, sentence, usable, row };
+  }
+  const trains = memory.required_gib.high <= row.usable_gib;
+  const sentence = trains
+    ? view.say(memory.whole_run.peak_moment === "save" ? "verdict.wholeRunSave" : "verdict.wholeRun")
+    : view.say("verdict.no", { card, short: view.format.gib(-row.headroom_gib) });
+  return { verdict: "no", sentence, usable, row };
+}
+
+/**
+ * The verdict where any card would do: the smallest memory that is enough on every card sold with it.
+ * @param {Answer} answer
+ * @param {View} view
+ * @param {Offer | null} lead
+ */
+function judgeMarket(answer, view, lead) {
+  const { gpus, plan } = answer;
+  const asked = plan.parallel.gpus_per_node * plan.parallel.nodes;
+  /** @type {Map<number, GpuRow[]>} */
+  const sizes = new Map();
+  for (const row of gpus) {
+    const gb = view.names.gpus[row.id]?.gb;
+    if (row.count === asked && row.usable_gib !== null && gb) sizes.set(gb, [...(sizes.get(gb) ?? []), row]);
+  }
+  const tiers = [...sizes].sort(([a], [b]) => a - b);
+  const enough = tiers.find(([, rows]) => rows.every((row) => row.verdict === "fits"));
+  const some = tiers.find(([, rows]) => rows.some((row) => row.verdict === "fits"));
+  const maybe = tiers.find(([, rows]) => rows.some((row) => row.verdict === "tight"));
+  const size = (/** @type {number} */ gb) => (asked === 1 ? view.format.gb(gb) : view.say("cards", { count: asked, gpu: view.format.gb(gb) }));
+  const least = (/** @type {GpuRow[]} */ rows) => Math.min(...rows.map((row) => row.usable_gib));
+  if (enough) {
+    const [gb, rows] = enough;
+    const sentence = view.say("verdict.fits", { card: size(gb) });
+    return { verdict: "fits", sentence, usable: usableLine(view, view.format.gb(gb), least(rows)), row: null };
+  }
+  for (const [tier, verdict] of /** @type {const} */ ([[some, "fits"], [maybe, "tight"]])) {
+    if (!tier) continue;
+    const row = tier[1].find((r) => r.verdict === verdict);
+    const card = view.cards(row.count, row.id);
+    const room = view.format.gib(row.headroom_gib);
+    const sentence = verdict === "fits" ? view.say("verdict.fitsIn", { card, room }) : view.say("verdict.tight", { card });
+    return { verdict, sentence, usable: usableLine(view, card, row.usable_gib), row };
+  }
+  const [, largest] = tiers.at(-1) ?? [0, []];
+  const roomiest = largest.reduce((best, row) => (!best || row.usable_gib > best.usable_gib ? row : best), /** @type {GpuRow} */ (null));
+  const usable = roomiest && usableLine(view, view.gpu(roomiest.id), roomiest.usable_gib);
+  const several = lead && lead.gpus > 1 ? lead : gpus.filter((/** @type {GpuRow} */ row) => row.verdict !== "no").sort((/** @type {GpuRow} */ a, /** @type {GpuRow} */ b) => a.count - b.count)[0];
+  if (several) {
+    const cards = view.cards(several.gpus ?? several.count, several.gpu ?? several.id);
+    const key = several.verdict === "fits" ? "verdict.several" : "verdict.severalTight";
+    return { verdict: several.verdict, sentence: view.say(key, { cards }), usable, row: null };
+  }
+  const short = roomiest ? view.format.gib(-roomiest.headroom_gib) : "";
+  const card = roomiest ? view.cards(roomiest.count, roomiest.id) : "";
+  return { verdict: "no", sentence: view.say("verdict.nothing", { card, short }), usable, row: roomiest };
+}
+
+/**
+ * @param {View} view
+ * @param {string} card
+ * @param {number} gib
+ */
+function usableLine(view, card, gib) {
+  return { gib, label: view.say("memory.usable", { card, usable: view.format.gib(gib) }) };
+}
+
+/**
+ * The three middle values in words, for the bottom bar, the spoken sentence and the shared link.
+ * @param {Answer} answer
+ * @param {View} view
+ */
+export function summarize(answer, view) {
+  const reading = read(answer, view);
+  const hours = reading.lead ? reading.lead.hours : answer.time?.hours;
+  return {
+    verdict: reading.verdict,
+    sentence: reading.sentence,
+    memory: view.format.gib(reading.need.mid),
+    time: hours ? view.format.duration(hours.mid) : view.say("number.none"),
+    bill: reading.lead ? view.format.usd(reading.lead.usd.mid) : view.say("number.none"),
+    middles: [reading.need.mid, hours?.mid ?? null, reading.lead?.usd.mid ?? null],
+  };
+}
+
+/**
+ * The whole answer.
+ * @param {Answer} answer
+ * @param {View} view
+ * @param {{state?: "built" | "live", undo?: Flat[]}} [options]
+ * @returns {Html}
+ */
+export function renderAnswer(answer, view, { state = "live", undo = [] } = {}) {
+  const reading = read(answer, view);
+  return html`${verdict(answer, view, reading)}
+    ${numbers(answer, view, reading)}
+    ${memory(answer, view, reading)}
+    ${picks(answer, view)}
+    ${levers(answer, view, reading, undo)}
+    ${grid(answer, view)}
+    ${offers(answer, view)}
+    ${excluded(answer, view)}
+    <div class="aj-folds">
+      ${moments(answer, view)} ${gpuTable(answer, view)} ${bill(answer, view, reading)} ${time(answer, view)}
+      ${notes(answer, view)} ${formulas(answer, view)}
+    </div>
+    ${closing(answer, view, state)}`;
+}
+
+/**
+ * Verdict, three numbers and bar: what other pages show of an answer.
+ * @param {Answer} answer
+ * @param {View} view
+ */
+export function renderSummary(answer, view) {
+  const reading = read(answer, view);
+  return html`${verdict(answer, view, reading)} ${numbers(answer, view, reading)} ${memory(answer, view, reading)}`;
+}
+
+const ICONS = {
+  fits: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="10"/><path d="m7.500 12.500 3 3 6-6.500"/></svg>`,
+  tight: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2.500 22.500 21h-21z"/><path d="M12 9.500v5.500m0 2.500v.1"/></svg>`,
+  no: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M8 2h8l6 6v8l-6 6H8l-6-6V8z"/><path d="m8.500 8.500 7 7m0-7-7 7"/></svg>`,
+};
+
+/** @param {Answer} answer @param {View} view @param {Reading} reading */
+function verdict(answer, view, reading) {
+  const { plan } = answer;
+  const job = [view.model(plan.model), view.value("method", plan.method), view.value("framework", plan.framework)].join(" · ");
+  const serious = answer.advice.filter((/** @type {any} */ a) => a.severity === "serious" && view.knows(`advice.${a.id}`));
+  const room = reading.row && plan.gpu && reading.row.max_micro_batch > 0;
+  return html`<section class="aj-verdict aj-${reading.verdict}" id="verdict">
+    ${ICONS[reading.verdict]}
+    <div>
+      <h2>${reading.sentence}</h2>
+      <p>${job}${
+        room &&
+        html`. ${view.say("verdict.room", {
+          batch: view.format.number(reading.row.max_micro_batch),
+          length: view.format.number(reading.row.max_sequence_length),
+        })}`
+      }</p>
+      ${serious.map((/** @type {any} */ a) => html`<p class="aj-serious">${advice(view, a)}</p>`)}
+    </div>
+  </section>`;
+}
+
+/**
+ * "9,0 GiB" with its unit in small print.
+ * @param {string} text
+ */
+function figure(text) {
+  return text.split("\u00a0").map((part, i) => html`${i > 0 && "\u00a0"}${/\d/.test(part) ? part : html`<small>${part}</small>`}`);
+}
+
+/** @param {Answer} answer @param {View} view @param {Reading} reading */
+function numbers(answer, view, reading) {
+  const { lead, need } = reading;
+  const { format } = view;
+  const hours = lead ? lead.hours : answer.time?.hours;
+  const card = lead ? view.cards(lead.gpus, lead.gpu) : answer.plan.gpu && view.gpu(answer.plan.gpu);
+  const none = view.say("number.none");
+  return html`<dl class="aj-numbers">
+    <div><dt>${view.say("number.memory")}</dt>
+      <dd class="aj-figure">${figure(format.gib(need.mid))}</dd><dd>${format.gibRange(need)}</dd>
+      <dd class="aj-note">${view.say("number.memoryNote", { batch: answer.plan.micro_batch ?? 1 })}</dd></div>
+    <div><dt>${view.say("number.time")}</dt>
+      <dd class="aj-figure">${hours ? figure(format.duration(hours.mid)) : none}</dd><dd>${hours && format.durationRange(hours)}</dd>
+      <dd class="aj-note">${card && view.say("number.timeNote", { gpu: card })}</dd></div>
+    <div><dt>${view.say("number.bill")}</dt>
+      <dd class="aj-figure">${lead ? figure(format.usd(lead.usd.mid)) : none}</dd><dd>${lead && format.usdRange(lead.usd)}</dd>
+      <dd class="aj-note">${lead && view.say("number.billNote", { provider: view.provider(lead.provider) })}</dd></div>
+  </dl>`;
+}
+
+/**
+ * The terms of a moment, largest first; what is too small to see goes together.
+ * @param {View} view
+ * @param {Record<string, number>} terms
+ * @param {number} whole
+ */
+function segmentsOf(view, terms, whole) {
+  const sorted = Object.entries(terms)
+    .filter(([, gib]) => gib > 0)
+    .sort(([, a], [, b]) => b - a);
+  const seen = sorted.filter(([, gib]) => gib >= whole * 0.015);
+  const rest = sorted.slice(seen.length).reduce((sum, [, gib]) => sum + gib, 0);
+  const segments = seen.map(([id, gib]) => ({ id, gib, label: view.name("term", id), tone: tone(id) }));
+  return rest > 0 ? [...segments, { id: "others", gib: rest, label: view.say("memory.others"), tone: "other" }] : segments;
+}
+
+/** @param {Answer} answer @param {View} view @param {Reading} reading */
+function memory(answer, view, reading) {
+  const { need, peak, usable } = reading;
+  const { format } = view;
+  const moment = answer.memory.moments.find((/** @type {any} */ m) => m.id === peak);
+  const segments = segmentsOf(view, moment.terms, need.mid);
+  const allocated = segments.reduce((sum, segment) => sum + segment.gib, 0);
+  if (need.mid > allocated) {
+    segments.push({ id: "overhead", gib: need.mid - allocated, label: view.say("memory.overhead"), tone: "overhead" });
+  }
+  const list = segments.map((s) => view.say("memory.term", { term: s.label, gib: format.gib(s.gib) })).join(", ");
+  const description = view.say("memory.chart", {
+    need: format.gib(need.mid), low: format.gib(need.low), high: format.gib(need.high), terms: list,
+  });
+  const { host_ram_gib: ram, disk_gb: disk, paged_gib: paged } = answer.memory;
+  return html`<section class="aj-memory" id="memory">
+    <h3>${view.say("memory.title", { moment: view.name("moment", peak) })}</h3>
+    ${memoryBar(view, { segments, need, usable, description })}
+    <ul class="aj-legend" aria-hidden="true">${segments.map(
+      (s) => html`<li><i class="aj-${s.tone}"></i>${s.label} <b>${format.amount(s.gib)}</b></li>`,
+    )}</ul>
+    <p class="aj-host">${ram && view.say("memory.host", { ram: format.gib(ram.mid), disk: format.gb(disk.mid) })}
+      ${paged > 0 && view.say("memory.paged", { paged: format.gib(paged) })}</p>
+  </section>`;
+}
+
+/** @param {Offer} offer @param {Answer} answer @param {View} view */
+function provenance(offer, answer, view) {
+  const names = { offer: offer.offer, provider: view.provider(offer.provider) };
+  const doubts = [
+    offer.price_basis === "scaled" && view.say("price.scaled"),
+    offer.assumed.includes("form_factor") && view.say("price.assumed"),
+  ].filter(Boolean);
+  const form = new URLSearchParams({
+    template: "price.yml",
+    title: `price: ${offer.provider}, ${offer.offer}`,
+    provider: offer.provider,
+    offer: offer.offer,
+    purchase: offer.purchase,
+    price: `${offer.usd_per_hour} USD`,
+    source_url: offer.source_url,
+  });
+  const still = `${view.repository}/issues/new?${form}`;
+  return html`<span class="aj-age ${isOld(offer, answer) && "aj-old"}">${view.age(offer.checked, answer.plan.as_of ?? answer.versions.data)}</span>${doubts.map((d) => html` · ${d}`)}
+    · <a href="${offer.source_url}" rel="noopener" aria-label="${view.say("pick.sourceLabel", names)}">${view.say("pick.source")}</a>
+    · <a href="${still}" rel="noopener" aria-label="${view.say("pick.stillLabel", names)}">${view.say("pick.still")}</a>`;
+}
+
+/** Older than 60 days, or of an unknown day. @param {Offer} offer @param {Answer} answer */
+function isOld(offer, answer) {
+  return Date.parse(answer.plan.as_of ?? answer.versions.data) - Date.parse(offer.checked) > 60 * 86_400_000;
+}
+
+/** @param {Answer} answer @param {View} view */
+function picks(answer, view) {
+  const { offers: all, picks: chosen } = answer;
+  /** @type {[string, number | null][]} */
+  const shown =
+    chosen.cheapest === chosen.fastest
+      ? [["pick.both", chosen.cheapest], ["pick.spot", chosen.spot]]
+      : [["pick.cheapest", chosen.cheapest], ["pick.fastest", chosen.fastest], ["pick.spot", chosen.spot]];
+  const cards = shown.filter(([, index]) => index !== null && all[/** @type {number} */ (index)]);
+  if (!cards.length) return null;
+  const maybe = chosen.maybe_cheaper === null ? null : all[chosen.maybe_cheaper];
+  return html`<section class="aj-picks" id="picks">
+    <h3>${view.say("picks.title")}</h3>
+    <ul>${cards.map(([key, index]) => pick(all[/** @type {number} */ (index)], answer, view, view.say(key)))}</ul>
+    ${maybe && html`<p class="aj-maybe">${view.say("pick.maybe", {
+      gpu: view.cards(maybe.gpus, maybe.gpu), provider: view.provider(maybe.provider),
+      usd: view.format.usd(maybe.usd.mid), age: view.age(maybe.checked, answer.plan.as_of ?? answer.versions.data),
+    })}</p>`}
+  </section>`;
+}
+
+/** @param {Offer} offer @param {Answer} answer @param {View} view @param {string} title */
+function pick(offer, answer, view, title) {
+  const { format } = view;
+  return html`<li>
+    <h4>${title}</h4>
+    <p class="aj-gpu">${view.cards(offer.gpus, offer.gpu)} <span>${view.provider(offer.provider)}${offer.purchase === "spot" && ` · ${view.say("offers.spot")}`}</span></p>
+    <p class="aj-usd"><b>${figure(format.usd(offer.usd.mid))}</b> <span>${format.usdRange(offer.usd)}</span></p>
+    <p>${format.duration(offer.hours.mid)} · ${view.say("pick.rate", { price: format.price(offer.usd_per_hour) })} · ${fit(offer, view)}</p>
+    <p class="aj-note">${provenance(offer, answer, view)}</p>
+  </li>`;
+}
+
+/** @param {{verdict: "fits" | "tight" | "no"}} row @param {View} view */
+function fit(row, view) {
+  return html`<span class="aj-fit aj-${row.verdict}">${ICONS[row.verdict]}${view.say(`offer.${row.verdict}`)}</span>`;
+}
+
+/** @param {Answer} answer @param {View} view @param {Reading} reading @param {Flat[]} undo */
+function levers(answer, view, reading, undo) {
+  if (!answer.levers.length && !undo.length) return null;
+  return html`<section class="aj-levers" id="levers">
+    <h3>${view.say(reading.verdict === "fits" ? "levers.save" : "levers.fit")}</h3>
+    <ul>${answer.levers.map((/** @type {any} */ lever) => {
+      const change = flatten(lever.change);
+      return html`<li><button type="button" data-change="${JSON.stringify(change)}">
+        <b>${changeWords(change, view)}</b> <span>${leverEffect(lever, view)}</span></button></li>`;
+    })}${undo.map(
+      (change, i) => html`<li><button type="button" class="aj-undo" data-undo="${i}">${view.say("lever.undo", { change: changeWords(change, view) })}</button></li>`,
+    )}</ul>
+  </section>`;
+}
+
+/** @param {Flat} change @param {View} view */
+export function changeWords(change, view) {
+  return Object.entries(change)
+    .map(([field, value]) => view.say("change", { field: view.name("field", field), value: view.value(field, value) }))
+    .join(" · ");
+}
+
+/** @param {any} lever @param {View} view */
+function leverEffect(lever, view) {
+  const effects = [];
+  if (lever.saves_gib > 0.05) effects.push(view.say("lever.saves", { gib: view.format.gib(lever.saves_gib) }));
+  if (lever.slowdown > 1.005) effects.push(view.say("lever.slower", { percent: view.format.percent(lever.slowdown - 1) }));
+  else if (lever.slowdown < 0.995) effects.push(view.say("lever.faster", { percent: view.format.percent(1 / lever.slowdown - 1) }));
+  else if (lever.slowdown) effects.push(view.say("lever.same"));
+  return effects.join(" · ");
+}
+
+/** The models × methods grid of the modes that start from a card or from money. @param {Answer} answer @param {View} view */
+function grid(answer, view) {
+  if (!answer.grid?.length) return null;
+  /** @type {Map<string, Map<string, any>>} */
+  const models = new Map();
+  for (const cell of answer.grid) models.set(cell.model, (models.get(cell.model) ?? new Map()).set(cell.method, cell));
+  const methods = [...new Set(answer.grid.map((/** @type {any} */ cell) => cell.method))];
+  return html`<section class="aj-grid" id="grid">
+    <h3>${view.say(answer.plan.mode === "have-budget" ? "grid.budget" : "grid.title")}</h3>
+    <div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("grid.title")}"><table>
+      <thead><tr><th scope="col">${view.say("field.model")}</th>${methods.map((m) => html`<th scope="col">${view.value("method", m)}</th>`)}</tr></thead>
+      <tbody>${[...models].map(
+        ([model, cells]) => html`<tr><th scope="row">${view.model(model)}</th>${methods.map((m) => {
+          const cell = cells.get(String(m));
+          return html`<td>${cell && html`${fit(cell, view)} ${cell.verdict !== "no" && html`<small>${
+            cell.usd ? view.format.usd(cell.usd.mid) : view.say("grid.room", { batch: cell.max_micro_batch, length: view.format.number(cell.max_sequence_length) })
+          }</small>`}`}</td>`;
+        })}</tr>`,
+      )}</tbody></table></div>
+  </section>`;
+}
+
+/** @param {Answer} answer @param {View} view */
+function offers(answer, view) {
+  const { offers: all, offers_total: total } = answer;
+  const more = all.slice(SHOWN_OFFERS);
+  return html`<section class="aj-offers" id="offers">
+    <h3>${view.say("offers.title")}</h3>
+    <p>${all.length ? view.say("offers.count", { count: total }) : view.say("offers.none")}</p>
+    ${all.length > 0 && offerTable(all.slice(0, SHOWN_OFFERS), answer, view)}
+    ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${offerTable(more, answer, view)}</details>`}
+  </section>`;
+}
+
+/** @param {Offer[]} rows @param {Answer} answer @param {View} view */
+function offerTable(rows, answer, view) {
+  const columns = ["gpu", "provider", "price", "time", "bill", "memory", "seen"].map((c) => view.say(`offers.${c}`));
+  return html`<table class="aj-cards" role="table">
+    <thead role="rowgroup"><tr role="row">${columns.map((c) => html`<th role="columnheader" scope="col">${c}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map((offer) => offerRow(offer, answer, view))}</tbody>
+  </table>`;
+}
+
+/** @param {Offer} offer @param {Answer} answer @param {View} view */
+function offerRow(offer, answer, view) {
+  const { format } = view;
+  const place = [offer.region, offer.purchase === "spot" && view.say("offers.spot")].filter(Boolean).join(" · ");
+  return html`<tr role="row">
+    <th role="rowheader" scope="row">${view.cards(offer.gpus, offer.gpu)}</th>
+    <td role="cell" class="aj-who">${view.provider(offer.provider)} <small>${place}</small></td>
+    <td role="cell" class="aj-n" data-label="${view.say("offers.price")}">${format.price(offer.usd_per_hour)}</td>
+    <td role="cell" class="aj-n" data-label="${view.say("offers.time")}">${format.duration(offer.hours.mid)}</td>
+    <td role="cell" class="aj-n aj-usd" data-label="${view.say("offers.bill")}"><b>${format.usd(offer.usd.mid)}</b> <small>${format.usdRange(offer.usd)}</small></td>
+    <td role="cell" class="aj-where">${fit(offer, view)} <small>${format.gib(offer.required_gib.mid)} · ${view.say("offers.batch", { batch: offer.micro_batch })}${
+      offer.strategy !== "none" && ` · ${view.value("parallel.strategy", offer.strategy)}`
+    }</small></td>
+    <td role="cell" class="aj-prov"><small>${provenance(offer, answer, view)}</small></td>
+  </tr>`;
+}
+
+/** @param {Answer} answer @param {View} view */
+function excluded(answer, view) {
+  if (!answer.excluded.length) return null;
+  return html`<section class="aj-excluded" id="excluded">
+    <h3>${view.say("excluded.title")}</h3>
+    <ul>${answer.excluded.map((/** @type {any} */ group) => {
+      const cheapest = group.cheapest;
+      const filter = FILTER_OF[/** @type {keyof typeof FILTER_OF} */ (group.reason)];
+      return html`<li>${view.say(`excluded.${group.reason}`, { count: group.count })}${
+        cheapest?.usd && html` (${view.say("excluded.cheapest", { usd: view.format.usd(cheapest.usd.mid ?? cheapest.usd), provider: view.provider(cheapest.provider) })})`
+      }${filter && html` <button type="button" data-reset="${filter}">${view.say("settings.remove")}</button>`}</li>`;
+    })}</ul>
+  </section>`;
+}
+
+/** The field whose removal brings back what was left out for a reason. */
+const FILTER_OF = {
+  region: "filters.regions",
+  provider: "filters.providers",
+  purchase: "filters.purchase",
+  kind: "filters.kinds",
+  "price-too-old": "filters.max_age_days",
+  "max-gpus": "filters.max_gpus",
+  "misses-deadline": "job.deadline_h",
+  "over-budget": "job.budget_usd",
+};
+
+/**
+ * @param {string} id
+ * @param {string} title
+ * @param {import("./html.js").Printable} content
+ */
+function fold(id, title, content) {
+  return html`<details id="fold-${id}"><summary>${title}</summary><div class="aj-fold">${content}</div></details>`;
+}
+
+/** @param {Answer} answer @param {View} view */
+function moments(answer, view) {
+  const rows = answer.memory.moments;
+  const end = Math.max(...rows.map((/** @type {any} */ m) => m.gib));
+  const peak = answer.memory.whole_run.peak_moment;
+  return fold("moments", view.say("fold.moments"), html`<table class="aj-bars">
+    <thead><tr><th scope="col">${view.say("moments.moment")}</th><th></th><th scope="col" class="aj-n">GiB</th></tr></thead>
+    <tbody>${rows.map((/** @type {any} */ m) => html`<tr class="${m.id === peak ? "aj-peak" : "aj-muted"}">
+      <th scope="row">${view.name("moment", m.id)}</th><td>${cellStack(segmentsOf(view, m.terms, end), end)}</td>
+      <td class="aj-n">${view.format.amount(m.gib)}</td></tr>`)}</tbody></table>`);
+}
+
+/** @param {Answer} answer @param {View} view */
+function gpuTable(answer, view) {
+  if (!answer.gpus.length) return null;
+  const gb = (/** @type {GpuRow} */ row) => view.names.gpus[row.id]?.gb ?? 0;
+  const rows = [...answer.gpus].sort((a, b) => a.count - b.count || gb(a) - gb(b) || (a.id < b.id ? -1 : 1));
+  const { format } = view;
+  return fold("gpus", view.say("fold.gpus"), html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.gpus")}"><table class="aj-bars">
+    <thead><tr><th scope="col">${view.say("field.gpu")}</th><th scope="col">${view.say("gpus.verdict")}</th><th></th>
+      <th scope="col" class="aj-n">${view.say("gpus.need")}</th><th scope="col" class="aj-n">${view.say("gpus.usable")}</th>
+      <th scope="col" class="aj-n">${view.say("gpus.batch")}</th><th scope="col" class="aj-n">${view.say("gpus.length")}</th></tr></thead>
+    <tbody>${rows.map((row) => html`<tr><th scope="row">${view.cards(row.count, row.id)}</th><td>${fit(row, view)}</td>
+      <td>${row.usable_gib !== null && cellRange(row.required_gib, row.usable_gib, row.verdict)}</td>
+      <td class="aj-n">${format.amount(row.required_gib.mid)}</td>
+      <td class="aj-n">${row.usable_gib === null ? view.say("gpus.unknown") : format.amount(row.usable_gib)}</td>
+      <td class="aj-n">${row.max_micro_batch > 0 ? format.number(row.max_micro_batch) : "—"}</td>
+      <td class="aj-n">${row.max_sequence_length > 0 ? format.number(row.max_sequence_length) : "—"}</td></tr>`)}</tbody></table></div>`);
+}
+
+/** @param {Answer} answer @param {View} view @param {Reading} reading */
+function bill(answer, view, reading) {
+  const { lead } = reading;
+  if (!lead) return null;
+  const { format } = view;
+  const lines = Object.entries(lead.breakdown_usd);
+  const known = lines.filter(([, usd]) => usd !== null && usd !== 0);
+  const unknown = lines.filter(([, usd]) => usd === null);
+  const facts = lead.unknown.map((/** @type {string} */ fact) => view.name("charge", fact));
+  return fold("bill", view.say("fold.bill"), html`<p>${view.say("bill.for", {
+      gpu: view.cards(lead.gpus, lead.gpu), provider: view.provider(lead.provider),
+      hours: format.duration(lead.billed_hours.mid), price: format.price(lead.usd_per_hour),
+    })}</p>
+    <table class="aj-bars"><thead><tr><th scope="col">${view.say("bill.line")}</th><th></th><th scope="col" class="aj-n">${view.say("bill.usd")}</th></tr></thead>
+    <tbody>${known.map(([id, usd]) => html`<tr><th scope="row">${view.name("charge", id)}</th>
+      <td>${cellStack([{ id, gib: Math.max(Number(usd), 0), label: "", tone: "weights" }], lead.usd.mid)}</td><td class="aj-n">${format.usd(Number(usd))}</td></tr>`)}
+      ${unknown.map(([id]) => html`<tr><th scope="row">${view.name("charge", id)}</th><td></td><td class="aj-n">${view.say("bill.unknown")}</td></tr>`)}
+      <tr class="aj-total"><th scope="row">${view.say("memory.total")}</th><td></td><td class="aj-n">${format.usd(lead.usd.mid)}</td></tr></tbody></table>
+    ${facts.length > 0 && html`<p class="aj-note">${view.say("offers.unknown", { facts: facts.join(", ") })}</p>`}`);
+}
+
+/** @param {Answer} answer @param {View} view */
+function time(answer, view) {
+  if (!answer.time) return null;
+  const steps = Object.entries(answer.time.breakdown_h).filter(([, hours]) => Number(hours) > 0);
+  const whole = steps.reduce((sum, [, hours]) => sum + Number(hours), 0);
+  return fold("time", view.say("fold.time"), html`<p>${view.say("time.rate", { rate: view.format.rate(answer.time.tokens_per_second.mid) })}
+      (${view.format.rate(answer.time.tokens_per_second.low)}–${view.format.rate(answer.time.tokens_per_second.high)})</p>
+    <table class="aj-bars"><thead><tr><th scope="col">${view.say("time.step")}</th><th></th><th scope="col" class="aj-n">${view.say("time.hours")}</th></tr></thead>
+    <tbody>${steps.map(([id, hours]) => html`<tr><th scope="row">${view.name("step", id)}</th>
+      <td>${cellStack([{ id, gib: Number(hours), label: "", tone: "weights" }], whole)}</td><td class="aj-n">${view.format.duration(Number(hours))}</td></tr>`)}</tbody></table>`);
+}
+
+/**
+ * A piece of advice in words. Its values are numbers or ids; numbers are written in the language's way.
+ * @param {View} view
+ * @param {any} item
+ */
+function advice(view, item) {
+  const values = Object.fromEntries(
+    Object.entries(item.values).map(([name, value]) => [name, adviceValue(view, name, value)]),
+  );
+  return view.say(`advice.${item.id}`, values);
+}
+
+/** @param {View} view @param {string} name @param {any} value */
+function adviceValue(view, name, value) {
+  const { format } = view;
+  if (typeof value === "number") {
+    if (name.endsWith("gib")) return format.gib(value);
+    if (name.endsWith("gb")) return format.gb(value);
+    if (name.endsWith("usd")) return format.usd(value);
+    if (name.endsWith("hours") || name.endsWith("_h")) return format.duration(value);
+    return format.figures(value, 3);
+  }
+  if (name === "gpu") return view.gpu(value);
+  if (name === "moment") return view.name("moment", value);
+  return String(value);
+}
+
+/** @param {Answer} answer @param {View} view */
+function notes(answer, view) {
+  const known = answer.advice.filter((/** @type {any} */ a) => a.severity !== "serious" && view.knows(`advice.${a.id}`));
+  if (!known.length) return null;
+  return fold("notes", view.say("fold.notes"), html`<ul>${known.map((/** @type {any} */ a) => html`<li>${advice(view, a)}</li>`)}</ul>`);
+}
+
+/** @param {Answer} answer @param {View} view */
+function formulas(answer, view) {
+  return fold("formulas", view.say("fold.formulas"), html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.formulas")}"><table>
+    <thead><tr><th scope="col">${view.say("memory.thing")}</th><th scope="col" class="aj-n">GiB</th><th scope="col">${view.say("memory.formula")}</th>
+      <th scope="col">${view.say("formulas.assumption")}</th></tr></thead>
+    <tbody>${answer.memory.terms.map((/** @type {any} */ term) => html`<tr><th scope="row">${view.name("term", term.id)}</th>
+      <td class="aj-n">${view.format.figures(term.gib, 3)}</td><td><code>${term.formula}</code></td>
+      <td>${term.assumptions.map((/** @type {string} */ id, /** @type {number} */ i) => html`${i > 0 && ", "}<a href="${view.base}methodology/#${id}">${id}</a>`)}</td></tr>`)}</tbody></table></div>
+    <p><a href="${view.base}methodology/">${view.say("formulas.more")}</a></p>`);
+}
+
+/** @param {Answer} answer @param {View} view @param {"built" | "live"} state */
+function closing(answer, view, state) {
+  const date = view.format.date(answer.versions.data);
+  return html`<footer class="aj-closing">
+    <p class="aj-share"><button type="button" data-share="link">${view.say("share.copy")}</button>
+      <button type="button" data-share="summary">${view.say("share.summary")}</button></p>
+    <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
+      · <a href="${view.base}contribute/">${view.say("send.text")}</a></p>
+  </footer>`;
+}
