@@ -41,6 +41,7 @@ LANGUAGES = {"es": "mkdocs.yml", "en": "mkdocs.en.yml"}
 BUILD = ROOT / "build"
 APP = BUILD / "app"
 SITE = ROOT / "site"
+WORK = BUILD / "tmp"
 PYODIDE = ROOT / "node_modules" / "pyodide"
 PYODIDE_FILES = (
     "pyodide.mjs",
@@ -183,7 +184,7 @@ def repack(source: Path, target: Path, kept: Callable[[str], bool]) -> None:
 
 def compile_with_pyodide_build(archive: Path, target: Path) -> None:
     """Compile a zip or wheel with pyodide-build: only where this Python makes the bytecode that Pyodide's reads."""
-    folder = fresh(BUILD / "tmp" / "py-compile")
+    folder = fresh(WORK / "py-compile")
     source = Path(shutil.copy(archive, folder))
     epoch = "315532800"  # any fixed date: makes py_compile write hashes of the source instead of the time
     run("pyodide", "py-compile", "--silent", source, SOURCE_DATE_EPOCH=epoch)
@@ -223,7 +224,7 @@ def make_bytecode(compile_archive: Callable[[Path, Path], None], our_wheel: Path
     """Write our compiled wheel, and a folder with Pyodide's files around a compiled, pruned standard library."""
     fresh(runtime)
     our_wheel.parent.mkdir(parents=True, exist_ok=True)
-    work = fresh(BUILD / "tmp" / "bytecode")
+    work = fresh(WORK / "bytecode")
 
     probes = work / "probes.json"
     probes.write_text(json.dumps(probe_requests()))
@@ -283,7 +284,7 @@ def answers() -> None:
 
 def prerender() -> None:
     """Render the calculator, form and answer, into HTML that the pages include."""
-    run("node", "calculator/web/prerender.mjs", "build")
+    run("node", "calculator/web/prerender.mjs", "build", REPO_URL=REPO_URL)
 
 
 def browser_files() -> None:
@@ -420,7 +421,7 @@ def add_policy(page: str) -> str:
 
 def assemble() -> None:
     """Put the site together: pages with their policies, the calculator's files, Pyodide, what stands at the root."""
-    new = fresh(BUILD / "tmp" / "site")
+    new = fresh(WORK / "site")
     shutil.copytree(BUILD / "pages", new, dirs_exist_ok=True)
     shutil.copytree(APP, new / "app" / app_folder())
     shutil.copytree(BUILD / "pyodide", new / "app" / pyodide_folder())
@@ -461,7 +462,8 @@ STEPS = (
     Step(
         "bytecode",
         bytecode,
-        ("dist/*.whl", "build/app/catalog.json", "calculator/web/requests.json", "node_modules/pyodide/*"),
+        # Not the catalog, though the probes read it: which modules they load does not depend on a price.
+        ("dist/*.whl", "calculator/web/requests.json", "calculator/web/pyodide_node.mjs", "node_modules/pyodide/*"),
         ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
         (sys.version,),
     ),
@@ -475,8 +477,12 @@ STEPS = (
     Step(
         "prerender",
         prerender,
-        ("build/answers/*", "calculator/web/*.js", "calculator/web/*.mjs", "calculator/web/strings/*"),
-        ("build/includes/calculator.es.html", "build/includes/calculator.en.html"),
+        (
+            *("build/answers/*", "build/app/catalog.json", "build/app/ajuste.whl", "build/pyodide/*"),
+            *("calculator/web/*.js", "calculator/web/prerender.mjs", "calculator/web/strings/*"),
+        ),
+        tuple(f"build/includes/{name}.{one}.html" for name in ("calculator", "answer-summary") for one in LANGUAGES),
+        (REPO_URL,),
     ),
     Step(
         "app",

@@ -21,7 +21,7 @@ async function start(folder) {
  * @param {any} pyodide @param {string} wheel @param {string} catalog @param {string} requests
  */
 function answer(pyodide, wheel, catalog, requests) {
-  pyodide.unpackArchive(readFileSync(wheel), "wheel", { extractDir: "/lib/ajuste" });
+  pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir: "/lib/ajuste" });
   pyodide.runPython("import sys; sys.path.insert(0, '/lib/ajuste')");
   const estimate = pyodide.runPython(`
 from ajuste import estimate_json, load_catalog
