@@ -1,0 +1,333 @@
+"""The modules of one decoder layer, by kind of mixer and feed-forward: names, shapes, parameters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .config import Reader, bad_config
+from .families import Family
+
+
+class Linear(NamedTuple):
+    """One nn.Linear of a layer (or `copies` equal ones, as experts have)."""
+
+    role: str  # q k v o qkv gate up down gate_up …, with "expert_" in front inside the routed experts
+    name: str  # its module name
+    inputs: int
+    outputs: int
+    bias: bool = False
+    copies: int = 1
+
+    @property
+    def weights(self) -> int:
+        """Entries of the matrix, all copies, bias apart."""
+        return self.inputs * self.outputs * self.copies
+
+
+class Layer(NamedTuple):
+    """One kind of decoder layer and how many of it the model has."""
+
+    count: float  # a fraction where a pipeline stage holds only some
+    mixer: str  # full · sliding · latent · recurrent
+    heads: float
+    kv_heads: float
+    head_dim: int  # of queries and keys
+    value_dim: int  # of values: differs from head_dim only in latent attention
+    window: int  # 0 = sees everything
+    ffn: float  # width of the dense feed-forward and of shared experts; 0 = none
+    expert_ffn: float  # width of one routed expert
+    linears: tuple[Linear, ...]  # outside the routed experts
+    experts: tuple[Linear, ...]  # one entry per projection, copies = number of experts
+    experts_per_token: int
+    router: int  # parameters of the router
+    small: int  # norms, biases and whatever else is neither a linear's weight nor a router
+    state: float  # recurrent mixers: numbers per token that flow between their projections
+    # Derived once, so that no formula sums modules again. Weights, biases apart:
+    linear_weights: float  # of all linears outside the experts
+    expert_weights: float
+    mlp_weights: float  # dense feed-forward and experts
+    out_weights: float  # output projection of the attention
+    down_weights: float  # down projection of the dense feed-forward
+    largest_weights: float  # largest linear outside the experts
+    parameters: float  # everything in the layer
+
+    @property
+    def query(self) -> float:
+        """Width of the queries: heads × head size."""
+        return self.heads * self.head_dim
+
+    @property
+    def key(self) -> float:
+        """Width of the keys: key-value heads × head size."""
+        return self.kv_heads * self.head_dim
+
+
+NORM_WEIGHTS = {"rms": 1, "gemma": 1, "layer": 2, "layer-no-bias": 1, "none": 0}
+
+
+def read_layers(read: Reader, family: Family, hidden: int) -> tuple[Layer, ...]:
+    """The kinds of layer, in the order they first appear, with their counts."""
+    depth = read.number("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    if depth > 10_000:
+        raise bad_config("num_hidden_layers", "demasiadas capas.", "too many layers.")
+    experts = read.number("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", default=0, least=0)
+    kinds: dict[tuple[str, bool], int] = {}
+    for index in range(depth):
+        kind = (mixer_kind(read, index), experts > 1 and is_sparse(read, index))
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return tuple(
+        build_layer(read, family, hidden, count, mixer, experts if sparse else 0)
+        for (mixer, sparse), count in kinds.items()
+    )
+
+
+# ------------------------------------------------------------------------------------------- kinds by index
+
+_RECURRENT = ("linear_attention", "mamba", "mamba2", "recurrent", "conv", "short_conv")
+_PATTERN = {"gemma2": 2, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2, "exaone4": 4, "olmo3": 4}
+
+
+def mixer_kind(read: Reader, index: int) -> str:
+    """What mixes the tokens of one layer: a list in the config, a period, or one answer for all layers."""
+    config = read.config
+    types = config.get("layer_types") or config.get("layers_block_type")
+    if isinstance(types, list) and types:
+        kind = types[index % len(types)]
+        if kind in _RECURRENT:
+            return "recurrent"
+        return "sliding" if kind in ("sliding_attention", "chunked_attention") else "full"
+    period = read.number("attn_layer_period", "full_attention_interval", default=0, least=0)
+    if period:
+        offset = read.number("attn_layer_offset", default=period - 1, least=0)
+        return "full" if index % period == offset % period else "recurrent"
+    if config.get("kv_lora_rank"):
+        return "latent"
+    if not config.get("sliding_window") or config.get("use_sliding_window") is False:
+        return "full"
+    pattern = read.number("sliding_window_pattern", default=_PATTERN.get(config.get("model_type"), 0), least=0)
+    return "sliding" if not pattern or (index + 1) % pattern else "full"
+
+
+def is_sparse(read: Reader, index: int) -> bool:
+    """Whether a layer of a mixture of experts has experts."""
+    dense_only = read.config.get("mlp_only_layers")
+    if isinstance(dense_only, list) and index in dense_only:
+        return False
+    listed = read.config.get("moe_layers")
+    if isinstance(listed, list) and listed:
+        return index in listed
+    if index < read.number("first_k_dense_replace", "moe_layer_start_index", default=0, least=0):
+        return False
+    period = read.number("expert_layer_period", default=0, least=0)
+    if period:
+        return index % period == read.number("expert_layer_offset", default=0, least=0)
+    step = read.number("decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step", default=1)
+    return (index + 1) % step == 0
+
+
+# ------------------------------------------------------------------------------------------------- one layer
+
+
+def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: str, experts: int) -> Layer:
+    """One kind of layer with every module counted."""
+    heads = read.number("num_attention_heads", "n_head", "n_heads")
+    kv_heads = key_value_heads(read, heads)
+    head_dim = read.number("head_dim", "kv_channels", default=max(1, hidden // heads))
+    value_dim, state, extra = head_dim, 0, 0
+    if mixer == "latent":
+        linears, extra, head_dim, value_dim = latent_attention(read, hidden, heads)
+        kv_heads = heads
+    elif mixer == "recurrent":
+        linears, extra, state = recurrent_mixer(read, hidden)
+    else:
+        linears = attention_linears(read, family, hidden, heads * head_dim, kv_heads * head_dim)
+        extra = query_key_norm(read, family, heads, kv_heads, head_dim) + family.sinks * heads
+    ffn, expert_ffn, shared = widths(read, family, hidden, experts)
+    dense = mlp_linears(read, family, hidden, ffn) if ffn else ()
+    routed: tuple[Linear, ...] = ()
+    router = 0
+    if experts:
+        routed = tuple(
+            m._replace(role="expert_" + m.role, name=family.names.get("expert_" + m.role, m.name), copies=experts)
+            for m in mlp_linears(read, family, hidden, expert_ffn)
+        )
+        routed = tuple(m._replace(bias=family.expert_bias) for m in routed)
+        router = experts * hidden + experts * family.router_bias
+        extra += hidden if shared and read.config.get("shared_expert_intermediate_size") else 0  # the shared gate
+    linears += dense
+    extra += norm_weights(read, family) * hidden * NORM_WEIGHTS[family.norm]
+    extra += sum(m.outputs * m.copies for m in linears + routed if m.bias)
+    weights = {m.role: m.weights for m in linears}
+    linear_weights, expert_weights = sum(m.weights for m in linears), sum(m.weights for m in routed)
+    return Layer(
+        count=count,
+        mixer=mixer,
+        heads=0 if mixer == "recurrent" else heads,
+        kv_heads=0 if mixer == "recurrent" else kv_heads,
+        head_dim=head_dim,
+        value_dim=value_dim,
+        window=read.number("sliding_window", "attention_chunk_size", default=0, least=0) if mixer == "sliding" else 0,
+        ffn=ffn,
+        expert_ffn=expert_ffn,
+        linears=linears,
+        experts=routed,
+        experts_per_token=read.number("num_experts_per_tok", "top_k", "moe_k", default=2) if experts else 0,
+        router=router,
+        small=extra,
+        state=state,
+        linear_weights=linear_weights,
+        expert_weights=expert_weights,
+        mlp_weights=sum(m.weights for m in dense) + expert_weights,
+        out_weights=weights["o"],
+        down_weights=weights.get("down", 0),
+        largest_weights=max(weights.values()),
+        parameters=linear_weights + expert_weights + router + extra,
+    )
+
+
+def key_value_heads(read: Reader, heads: int) -> int:
+    """Key-value heads; 1 with multi-query attention, as many as heads when the config does not say."""
+    config = read.config
+    if config.get("multi_query") is True and not config.get("new_decoder_architecture"):
+        return 1
+    attention = config.get("attn_config")
+    if isinstance(attention, dict) and "kv_n_heads" in attention:
+        return Reader(attention).number("kv_n_heads")
+    kv_heads = read.number("num_key_value_heads", "num_kv_heads", "multi_query_group_num", default=heads)
+    if kv_heads > heads or heads % kv_heads:
+        raise bad_config(
+            "num_key_value_heads",
+            "las cabezas deben ser múltiplo de las cabezas de clave y valor.",
+            "heads must be a multiple of the key-value heads.",
+        )
+    return kv_heads
+
+
+def attention_linears(read: Reader, family: Family, hidden: int, q: int, k: int) -> tuple[Linear, ...]:
+    """Query, key, value (one module where they are fused) and output projections."""
+    names, qkv_bias, o_bias = family.names, read.flag(family.qkv_bias), read.flag(family.o_bias)
+    out = Linear("o", names["o"], q, hidden, o_bias)
+    if family.fused_qkv:
+        return (Linear("qkv", names["qkv"], hidden, q + 2 * k, qkv_bias), out)
+    gate = 2 if read.config.get("model_type") in ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text") else 1
+    return (
+        Linear("q", names["q"], hidden, q * gate, qkv_bias),  # these families gate the output with a second half
+        Linear("k", names["k"], hidden, k, qkv_bias),
+        Linear("v", names["v"], hidden, k, qkv_bias),
+        out,
+    )
+
+
+def latent_attention(read: Reader, hidden: int, heads: int) -> tuple[tuple[Linear, ...], int, int, int]:
+    """Multi-head latent attention (DeepSeek-V2): (linears, norm parameters, query head size, value head size)."""
+    kv_rank = read.number("kv_lora_rank")
+    q_rank = read.number("q_lora_rank", default=0, least=0)
+    nope, rope = read.number("qk_nope_head_dim"), read.number("qk_rope_head_dim")
+    value = read.number("v_head_dim")
+    linears, norms = [], kv_rank
+    if q_rank:
+        linears += [
+            Linear("q_down", "q_a_proj", hidden, q_rank),
+            Linear("q", "q_b_proj", q_rank, heads * (nope + rope)),
+        ]
+        norms += q_rank
+    else:
+        linears.append(Linear("q", "q_proj", hidden, heads * (nope + rope)))
+    linears += [
+        Linear("kv_down", "kv_a_proj_with_mqa", hidden, kv_rank + rope),
+        Linear("kv", "kv_b_proj", kv_rank, heads * (nope + value)),
+        Linear("o", "o_proj", heads * value, hidden),
+    ]
+    return tuple(linears), norms, nope + rope, value
+
+
+def recurrent_mixer(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
+    """State-space or linear-attention mixers: (linears, other parameters, width that flows between projections)."""
+    if read.config.get("linear_num_value_heads"):
+        return _gated_delta_net(read, hidden)
+    if read.config.get("mamba_n_heads"):
+        return _mamba2(read, hidden)
+    return _mamba(read, hidden)
+
+
+def _gated_delta_net(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
+    """Gated delta net (Qwen3-Next)."""
+    heads = read.number("linear_num_value_heads")
+    value = heads * read.number("linear_value_head_dim")
+    key = read.number("linear_num_key_heads") * read.number("linear_key_head_dim")
+    convolution = (2 * key + value) * read.number("linear_conv_kernel_dim", default=4)
+    linears = (
+        Linear("in", "in_proj_qkvz", hidden, 2 * key + 2 * value),
+        Linear("in_small", "in_proj_ba", hidden, 2 * heads),
+        Linear("o", "out_proj", value, hidden),
+    )
+    return linears, convolution + 2 * heads + read.number("linear_value_head_dim"), 2 * key + 2 * value
+
+
+def _mamba2(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
+    """Mamba-2 (Bamba, Granite 4)."""
+    inner, heads = read.number("mamba_expand", default=2) * hidden, read.number("mamba_n_heads")
+    convolved = inner + 2 * read.number("mamba_n_groups", default=1) * read.number("mamba_d_state", default=128)
+    kernel = read.number("mamba_d_conv", default=4)
+    linears = (Linear("in", "in_proj", hidden, inner + convolved + heads), Linear("o", "out_proj", inner, hidden))
+    return linears, convolved * (kernel + 1) + 3 * heads + inner, inner + convolved + heads
+
+
+def _mamba(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
+    """Mamba (Jamba)."""
+    inner, state = read.number("mamba_expand", default=2) * hidden, read.number("mamba_d_state", default=16)
+    rank = read.number("mamba_dt_rank", default=-(-hidden // 16))
+    linears = (
+        Linear("in", "in_proj", hidden, 2 * inner),
+        Linear("x", "x_proj", inner, rank + 2 * state),
+        Linear("dt", "dt_proj", rank, inner, bias=True),
+        Linear("o", "out_proj", inner, hidden),
+    )
+    kernel = read.number("mamba_d_conv", default=4)
+    return linears, inner * (kernel + 1 + state + 1) + rank + 2 * state, 3 * inner
+
+
+def widths(read: Reader, family: Family, hidden: int, experts: int) -> tuple[int, int, int]:
+    """(dense or shared width, width of one routed expert, shared width)."""
+    dense = read.number("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", default=0, least=0)
+    if not dense:
+        dense = read.number("expansion_ratio", default=4) * hidden
+    if family.half_ffn:
+        dense //= 2
+    if not experts:
+        return read.number("intermediate_size_mlp", default=dense), 0, 0
+    routed = read.number("moe_intermediate_size", default=dense)
+    shared = read.number("shared_expert_intermediate_size", "shared_intermediate_size", default=0, least=0)
+    if not shared:
+        shared = read.number("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", default=0, least=0)
+        shared *= routed
+    if read.config.get("model_type") == "llama4_text":
+        shared = routed
+    return shared, routed, shared
+
+
+def mlp_linears(read: Reader, family: Family, hidden: int, ffn: int) -> tuple[Linear, ...]:
+    """Gate, up (one module where they are fused) and down; up and down where nothing is gated."""
+    names, bias = family.names, read.flag(family.mlp_bias)
+    down = Linear("down", names["down"], ffn, hidden, bias)
+    if not family.gated:
+        return (Linear("up", names["up"], hidden, ffn, bias), down)
+    if family.fused_gate:
+        return (Linear("gate_up", names["gate_up"], hidden, 2 * ffn, bias), down)
+    return (Linear("gate", names["gate"], hidden, ffn, bias), Linear("up", names["up"], hidden, ffn, bias), down)
+
+
+def norm_weights(read: Reader, family: Family) -> int:
+    """How many norms over the hidden size one layer has."""
+    if read.config.get("model_type") == "falcon" and read.config.get("parallel_attn", True):
+        return 2 if read.config.get("new_decoder_architecture") else 1
+    if read.config.get("use_parallel_residual") and read.config.get("model_type") == "stablelm":
+        return 1
+    return family.norms
+
+
+def query_key_norm(read: Reader, family: Family, heads: int, kv_heads: int, head_dim: int) -> int:
+    """Parameters of the norms on queries and keys."""
+    if not family.qk_norm or (family.qk_norm_key and not read.flag(family.qk_norm_key)):
+        return 0
+    return 2 * head_dim if family.qk_norm == "head" else (heads + kv_heads) * head_dim
