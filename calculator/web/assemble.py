@@ -268,6 +268,11 @@ def probe_requests() -> list[object]:
 # Answers and pages
 
 
+def figures() -> None:
+    """Compute the figures that the guide's text includes."""
+    run(sys.executable, "-m", "pipeline.figures", "--catalog", "build/app/catalog.json", "--out", "build/includes")
+
+
 def answers() -> None:
     """Answer the pages' requests on CPython, with the package as it is in the checkout."""
     from ajuste import estimate_json, load_catalog
@@ -473,6 +478,15 @@ STEPS = (
         answers,
         ("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json", "calculator/web/requests.json"),
         ("build/answers",),
+    ),
+    Step(
+        "figures",
+        figures,
+        (
+            *("docs/presets.toml", "docs/*/**/*.md", "build/app/catalog.json", "data/*.toml"),
+            *("calculator/ajuste/*.py", "calculator/pipeline/*.py", "calculator/web/strings/*"),
+        ),
+        (),
     ),
     Step(
         "prerender",

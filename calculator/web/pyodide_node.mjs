@@ -17,12 +17,12 @@ async function start(folder) {
 }
 
 /**
- * Unpack our wheel as the page's worker does, and answer every request.
+ * Import our package straight from its wheel, as the page's worker does, and answer every request.
  * @param {any} pyodide @param {string} wheel @param {string} catalog @param {string} requests
  */
 function answer(pyodide, wheel, catalog, requests) {
-  pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir: "/lib/ajuste" });
-  pyodide.runPython("import sys; sys.path.insert(0, '/lib/ajuste')");
+  pyodide.FS.writeFile("/ajuste.whl", readFileSync(wheel));
+  pyodide.runPython("import sys; sys.path.insert(0, '/ajuste.whl')");
   const estimate = pyodide.runPython(`
 from ajuste import estimate_json, load_catalog
 
@@ -49,7 +49,7 @@ try:
     raise LookupError("so that what prints a traceback is in the list too")
 except LookupError:
     traceback.format_exc()
-archive = next(path for path in sys.path if path.endswith(".zip")) + "/"
+archive = next(path for path in sys.path if path.endswith(".zip")) + "/"  # the standard library's
 files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
 json.dumps(sorted(name.removeprefix(archive) for name in files if name.startswith(archive)))
 `;
