@@ -1,1 +1,1 @@
-"""The data tools: check, tables, bundle, diff, stale, refresh and the API files. They read data/ and write build/ or site/."""
+"""The data tools: they read data/ and write build/ and site/api/."""

@@ -7,7 +7,7 @@ import datetime
 import sys
 from pathlib import Path
 
-from pipeline.check import Report, check, fix
+from pipeline.check import Report, check, files_of, fix
 
 ROOT = Path()
 
@@ -25,8 +25,13 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, run: object, about: str, out: str = "") -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, description=about)
         added.set_defaults(run=run)
-        added.add_argument("--as-of", type=datetime.date.fromisoformat, default=datetime.date.today(), metavar="DATE",
-                           help="the day to count from; default today")  # fmt: skip
+        added.add_argument(
+            "--as-of",
+            type=datetime.date.fromisoformat,
+            default=datetime.date.today(),
+            metavar="DATE",
+            help="the day to count from; default today",
+        )
         if out:
             added.add_argument("--out", type=Path, default=Path(out), help=f"default {out}")
         return added
@@ -39,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    report = check(ROOT, arguments.as_of)
+    report = check(files_of(ROOT), arguments.as_of)
     mended = fix(ROOT, report) if arguments.fix else []
     for problem in report.problems:
         if problem.red or problem.path not in mended:
@@ -52,15 +57,17 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _summary(report: Report) -> str:
     data = report.data
-    counts = (f"{len(data.prices)} ofertas/offers · {len(data.providers)} proveedores/providers · {len(data.gpus)} GPU · "
-              f"{len(data.models)} modelos/models")  # fmt: skip
+    counts = (
+        f"{len(data.prices)} ofertas/offers · {len(data.providers)} proveedores/providers · {len(data.gpus)} GPU · "
+        f"{len(data.models)} modelos/models"
+    )
     wrong = len(report.red)
     return f"❌ {wrong} por corregir / to correct · {counts}" if wrong else f"✅ {counts}"
 
 
 def _loaded(arguments: argparse.Namespace) -> Report:
     """The data, or the end: nothing is built from data that does not pass."""
-    report = check(ROOT, arguments.as_of)
+    report = check(files_of(ROOT), arguments.as_of)
     if report.red:
         for problem in report.red:
             print(problem, file=sys.stderr)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline import schema
 from pipeline.cells import earliest_day
-from pipeline.check import Data
-from pipeline.files import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.files import Data, Row
 
 FORMAT = 1
 
@@ -24,7 +26,7 @@ def bundle(data: Data, as_of: datetime.date) -> str:
         "gpus": [public(schema.GPUS, row) for row in _sorted(data.gpus)],
         "models": [
             public(schema.MODELS, row, ("id", "name", "family", "hf_id", "published_parameters"))
-            | {"config": data.configs[row.values["id"]]}
+            | {"config": data.configs[row.values["id"]].values["config"]}
             for row in _sorted(data.models)
         ],
         "providers": [{"id": row.values["id"], **public(schema.PROVIDERS, row)} for row in _sorted(data.providers)],

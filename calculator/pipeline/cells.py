@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipeline.schema import Column, Text, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 IDENTIFIER = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
@@ -32,18 +35,23 @@ def parse(column: Column, text: str) -> Value:
     """The typed value of a cell, None when it is empty. Raises CellError."""
     if not text:
         if column.required:
-            raise CellError(f"no puede quedar vacía → {_for_example(column).es}",
-                            f"cannot be empty → {_for_example(column).en}")  # fmt: skip
+            raise CellError(
+                f"no puede quedar vacía → {_for_example(column).es}", f"cannot be empty → {_for_example(column).en}"
+            )
         return [] if column.kind == "words" else None
     return _PARSERS[column.kind](column, text)
 
 
 def check_value(column: Column, value: object) -> Value:
     """The same for a value that TOML or JSON already typed."""
+    if value is None:
+        return parse(column, "")
     if column.kind in ("integer", "number"):
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-            raise CellError(f"tiene que ser un número sin comillas → {_for_example(column).es}",
-                            f"must be a number without quotes → {_for_example(column).en}")  # fmt: skip
+            raise CellError(
+                f"tiene que ser un número sin comillas → {_for_example(column).es}",
+                f"must be a number without quotes → {_for_example(column).en}",
+            )
         if column.kind == "integer" and not isinstance(value, int):
             raise CellError("tiene que ser un entero", "must be an integer")
         return _in_range(column, value)
@@ -53,8 +61,9 @@ def check_value(column: Column, value: object) -> Value:
         return value
     if column.kind == "list":
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise CellError(f"es una lista de textos → escribe {column.example or '["…"]'}",
-                            f"is a list of texts → type {column.example or '["…"]'}")  # fmt: skip
+            raise CellError(
+                f"es una lista de textos → escribe {column.example}", f"is a list of texts → type {column.example}"
+            )
         return [str(item) for item in value]
     if not isinstance(value, str):
         raise CellError(f"va entre comillas → {_for_example(column).es}", f"goes in quotes → {_for_example(column).en}")
@@ -82,25 +91,27 @@ def _for_example(column: Column) -> Text:
 def _number(column: Column, text: str) -> Value:
     if not NUMBER.fullmatch(text):
         raise _not_a_number(column, text)
-    if column.kind == "integer":
-        if "." in text:
-            digits = text.replace(".", "")
-            raise CellError(f"es un entero, sin puntos ni decimales → ¿{digits}?",
-                            f"is an integer, without points or decimals → {digits}?")  # fmt: skip
-        return _in_range(column, int(text))
-    return _in_range(column, float(text))
+    if column.kind == "integer" and "." in text:
+        meant = text.replace(".", "") if re.fullmatch(r"\d{1,3}(\.\d{3})+", text) else _for_example(column)
+        es, en = (f"escribe {meant}", f"type {meant}") if isinstance(meant, str) else meant
+        raise CellError(f"es un entero, sin puntos ni decimales → {es}", f"is an integer, no points or decimals → {en}")
+    return _in_range(column, int(text) if column.kind == "integer" else float(text))
 
 
 def _in_range(column: Column, value: int | float) -> int | float:
     low, high = column.low, column.high
     unit = f" {column.unit}" if column.unit else ""
     if value == 0 and low:
-        raise CellError("nunca es 0 → si no se sabe, déjala vacía o quita la fila",
-                        "is never 0 → if unknown, leave it empty or remove the row")  # fmt: skip
+        raise CellError(
+            "nunca es 0 → si no se sabe, déjala vacía o quita la fila",
+            "is never 0 → if unknown, leave it empty or remove the row",
+        )
     if (low is not None and value < low) or (high is not None and value > high):
         limits = f"{_plain(low)}–{_plain(high)}{unit}"
-        raise CellError(f"fuera de {limits} → revisa la unidad: {column.doc.es}",
-                        f"outside {limits} → check the unit: {column.doc.en}")  # fmt: skip
+        raise CellError(
+            f"fuera de {limits} → revisa qué pide la columna: {column.doc.es}",
+            f"outside {limits} → check what the column asks: {column.doc.en}",
+        )
     return value
 
 
@@ -110,15 +121,25 @@ def _plain(value: float | None) -> str:
 
 def _not_a_number(column: Column, text: str) -> CellError:
     if "€" in text or "eur" in text.lower():
-        return CellError("está en euros → escribe dólares, con el cambio del BCE del día, y dilo en la nota",
-                         "is in euros → type dollars, at the ECB rate of the day, and say so in the note")  # fmt: skip
+        return CellError(
+            "está en euros → escribe dólares, con el cambio del BCE del día, y dilo en la nota",
+            "is in euros → type dollars, at the ECB rate of the day, and say so in the note",
+        )
     digits = _SPACES.sub("", _MONEY_WORDS.sub("", text))
-    if not re.fullmatch(r"-?[\d.,]*\d", digits) or not digits[:1].strip("-").isdigit():
-        return CellError(f"no es un número → {_for_example(column).es}, o vacía si no se sabe",
-                         f"is not a number → {_for_example(column).en}, or empty if unknown")  # fmt: skip
+    if not re.fullmatch(r"-?\d[\d.,]*", digits) or not digits[-1].isdigit():
+        unless = ("", "") if column.required else (", o vacía si no se sabe", ", or empty if unknown")
+        es, en = _for_example(column)
+        return CellError(f"no es un número → {es}{unless[0]}", f"is not a number → {en}{unless[1]}")
     readings = " | ".join(_readings(digits, column.kind == "integer"))
-    return CellError(f"lleva coma, símbolo o separador de miles → escribe {readings}",
-                     f"has a comma, a symbol or a thousands separator → type {readings}")  # fmt: skip
+    if digits != _SPACES.sub("", text):
+        return CellError(
+            f"solo el número, sin moneda ni unidad → escribe {readings}",
+            f"only the number, without currency or unit → type {readings}",
+        )
+    return CellError(
+        f"los decimales llevan punto y los miles no llevan nada → escribe {readings}",
+        f"decimals take a point and thousands take nothing → type {readings}",
+    )
 
 
 def _readings(digits: str, integer: bool) -> list[str]:
@@ -138,7 +159,7 @@ def _readings(digits: str, integer: bool) -> list[str]:
     return [bare, as_decimal] if decimals == 3 and len(digits[:last]) <= 3 else [as_decimal]
 
 
-def _yes_no(column: Column, text: str) -> Value:
+def _yes_no(_column: Column, text: str) -> Value:
     if text in _YES_NO:
         return _YES_NO[text]
     meant = _YES_NO_MEANT.get(text.lower()) or ("yes | no" if text.lower() not in _YES_NO else text.lower())
@@ -149,8 +170,11 @@ def _choice(column: Column, text: str) -> Value:
     if text in column.choices:
         return text
     meant = nearest(text.lower(), column.choices)
-    hint = f" ({meant}?)" if meant else ""
-    raise CellError(f"{_for_example(column).es}{hint}", f"{_for_example(column).en}{hint}")
+    options = ", ".join(column.choices)
+    raise CellError(
+        f"solo admite {options} → {f'¿{meant}?' if meant else 'escribe una de ellas'}",
+        f"takes only {options} → {f'{meant}?' if meant else 'type one of them'}",
+    )
 
 
 def _words(column: Column, text: str) -> Value:
@@ -160,12 +184,14 @@ def _words(column: Column, text: str) -> Value:
 def _identifier(column: Column, text: str) -> Value:
     if not IDENTIFIER.fullmatch(text):
         guess = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or column.example
-        raise CellError(f"un id lleva minúsculas, cifras, guiones y puntos → escribe {guess}",
-                        f"an id has lower case, digits, hyphens and points → type {guess}")  # fmt: skip
+        raise CellError(
+            f"un id lleva minúsculas, cifras, guiones y puntos → escribe {guess}",
+            f"an id has lower case, digits, hyphens and points → type {guess}",
+        )
     return text
 
 
-def _date(column: Column, text: str) -> Value:
+def _date(_column: Column, text: str) -> Value:
     found = DATE.fullmatch(text)
     if not found:
         guess = _date_guess(text)
@@ -173,8 +199,9 @@ def _date(column: Column, text: str) -> Value:
     try:
         earliest_day(text)
     except ValueError:
-        raise CellError("no existe en el calendario → revisa mes y día",
-                        "is not in the calendar → check month and day") from None  # fmt: skip
+        raise CellError(
+            "no existe en el calendario → revisa mes y día", "is not in the calendar → check month and day"
+        ) from None
     return text
 
 
@@ -197,24 +224,37 @@ def _url(column: Column, text: str) -> Value:
     except ValueError:
         host = ""
     if not text.startswith("https://") or "." not in host or _SPACES.search(text):
-        raise CellError(f"no es una dirección → por ejemplo {column.example}",
-                        f"is not an address → for example {column.example}")  # fmt: skip
+        raise CellError(
+            f"no es una dirección → por ejemplo {column.example}", f"is not an address → for example {column.example}"
+        )
     return text
 
 
 def _text(column: Column, text: str) -> Value:
-    if len(text) > TEXT_LIMIT:
-        raise CellError(f"pasa de {TEXT_LIMIT} caracteres → acórtala", f"is over {TEXT_LIMIT} characters → shorten it")
+    limit = int(column.high or TEXT_LIMIT)
+    if len(text) > limit:
+        raise CellError(f"pasa de {limit} caracteres → acórtala", f"is over {limit} characters → shorten it")
     if any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in text):
-        raise CellError("lleva un salto de línea o un carácter invisible → bórralo",
-                        "has a line break or an invisible character → delete it")  # fmt: skip
+        raise CellError(
+            "lleva un salto de línea o un carácter invisible → bórralo",
+            "has a line break or an invisible character → delete it",
+        )
     if text[0] in "=@" or re.match(r"[+-][A-Za-z(]", text):
-        raise CellError(f"una hoja de cálculo la leería como fórmula → quita el «{text[0]}» del principio",
-                        f"a spreadsheet would read it as a formula → remove the leading “{text[0]}”")  # fmt: skip
+        raise CellError(
+            f"una hoja de cálculo la leería como fórmula → quita el «{text[0]}» del principio",
+            f"a spreadsheet would read it as a formula → remove the leading “{text[0]}”",
+        )
     return text
 
 
 _PARSERS = {
-    "text": _text, "id": _identifier, "integer": _number, "number": _number, "yes-no": _yes_no, "choice": _choice,
-    "date": _date, "url": _url, "words": _words,
-}  # fmt: skip
+    "text": _text,
+    "id": _identifier,
+    "integer": _number,
+    "number": _number,
+    "yes-no": _yes_no,
+    "choice": _choice,
+    "date": _date,
+    "url": _url,
+    "words": _words,
+}

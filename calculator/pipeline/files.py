@@ -7,12 +7,13 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.cells import CellError, check_value, nearest, parse
-from pipeline.schema import Column, Table, Text, Value
+from pipeline.schema import Column, Table, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Problem(NamedTuple):
@@ -21,12 +22,13 @@ class Problem(NamedTuple):
     path: str
     line: int
     subject: str  # what the complaint is about: a column with what was typed
-    text: Text
+    es: str
+    en: str
     red: bool = True
 
     def __str__(self) -> str:
         sign = "❌" if self.red else "ℹ️ "
-        return f"{sign} {self.path}:{self.line} {self.subject}\n     es: {self.text.es}\n     en: {self.text.en}"
+        return f"{sign} {self.path}:{self.line} {self.subject}\n     es: {self.es}\n     en: {self.en}"
 
 
 class Row(NamedTuple):
@@ -35,6 +37,25 @@ class Row(NamedTuple):
     path: str
     line: int
     values: dict[str, Any]
+
+    def wrong(self, subject: str, es: str, en: str) -> Problem:
+        """A complaint about this row."""
+        return Problem(self.path, self.line, subject, es, en)
+
+
+class Data(NamedTuple):
+    """Everything in data/, typed. Offers carry their provider; architectures are whole JSON documents."""
+
+    gpus: list[Row]
+    gpu_aliases: list[Row]
+    prices: list[Row]
+    models: list[Row]
+    memory: list[Row]
+    links: list[Row]
+    providers: list[Row]
+    sources: list[Row]
+    assumptions: list[Row]
+    configs: dict[str, Row]
 
 
 class Sheet(NamedTuple):
@@ -50,7 +71,7 @@ def read_csv(table: Table, path: str, data: bytes) -> Sheet:
     """A CSV file of `table`. Never raises: whatever the bytes are, the answer is rows and problems."""
     try:
         lines = list(_records(_decode(path, data), path))
-    except _Broken as broken:
+    except _BrokenFileError as broken:
         return Sheet(path, [], [broken.problem], None)
     if not lines:
         return Sheet(path, [], [_missing_header(table, path)], None)
@@ -73,11 +94,16 @@ def read_row(
 ) -> tuple[Row | None, list[Problem]]:
     """One record of a CSV file, checked cell by cell."""
     if len(cells) != len(header):
-        return None, [Problem(path, line, f"{len(cells)} ≠ {len(header)}", Text(
-            f"la fila tiene {len(cells)} campos y la cabecera {len(header)} → si un texto lleva coma, "
-            "ponlo entre comillas dobles",
-            f"the row has {len(cells)} fields and the header {len(header)} → a text with a comma goes in double quotes",
-        ))]  # fmt: skip
+        return None, [
+            Problem(
+                path,
+                line,
+                f"{len(cells)} ≠ {len(header)}",
+                f"la fila tiene {len(cells)} campos y la cabecera {len(header)} → si un texto lleva coma, "
+                "ponlo entre comillas dobles",
+                f"the row has {len(cells)} fields and the header {len(header)} → quote a text that has a comma",
+            )
+        ]
     values: dict[str, Value] = {}
     problems = []
     for name, cell in zip(header, cells, strict=True):
@@ -86,7 +112,7 @@ def read_row(
         try:
             values[name] = parse(column, cell)
         except CellError as error:
-            problems.append(Problem(path, line, f'{name} "{_short(cell)}"', error.text))
+            problems.append(Problem(path, line, f'{name} "{_short(cell)}"', *error.text))
     return (None if problems else Row(path, line, values)), problems
 
 
@@ -104,7 +130,7 @@ def read_toml(table: Table, path: str, data: bytes) -> Sheet:
     for name, entry in document.items():
         line = lines.get((name, ""), 1)
         if not isinstance(entry, dict):
-            problems.append(Problem(path, line, name, Text("va dentro de una tabla [id]", "goes inside a table [id]")))
+            problems.append(Problem(path, line, name, "va dentro de una tabla [id]", "goes inside a table [id]"))
             continue
         values, wrong = read_table(table.columns, path, name, entry, lines)
         problems += wrong
@@ -113,9 +139,13 @@ def read_toml(table: Table, path: str, data: bytes) -> Sheet:
 
 
 def read_table(
-    columns: tuple[Column, ...], path: str, name: str, entry: dict[str, Any], lines: dict[tuple[str, str], int],
+    columns: tuple[Column, ...],
+    path: str,
+    name: str,
+    entry: dict[str, Any],
+    lines: dict[tuple[str, str], int],
     nested: tuple[str, ...] = ("label", "sources"),
-) -> tuple[dict[str, Any], list[Problem]]:  # fmt: skip
+) -> tuple[dict[str, Any], list[Problem]]:
     """The values of one TOML table; what is nested is passed on as it is."""
     values: dict[str, Any] = {column.name: None for column in columns}
     problems = []
@@ -126,20 +156,34 @@ def read_table(
             values[key] = value
         elif key not in known:
             meant = nearest(key, known)
-            problems.append(Problem(path, line, f"[{name}] {key}", Text(
-                f"clave desconocida → ¿{meant}?" if meant else "clave desconocida → las que hay están en data/README.md",
-                f"unknown key → {meant}?" if meant else "unknown key → those there are stand in data/README.md",
-            )))  # fmt: skip
+            problems.append(
+                Problem(
+                    path,
+                    line,
+                    f"[{name}] {key}",
+                    f"clave desconocida → ¿{meant}?"
+                    if meant
+                    else "clave desconocida → las que hay están en data/README.md",
+                    f"unknown key → {meant}?" if meant else "unknown key → those there are stand in data/README.md",
+                )
+            )
         else:
             try:
                 values[key] = check_value(known[key], value)
             except CellError as error:
-                problems.append(Problem(path, line, f'[{name}] {key} "{_short(str(value))}"', error.text))
+                problems.append(Problem(path, line, f'[{name}] {key} "{_short(str(value))}"', *error.text))
     for column in columns:
         if column.required and column.name not in entry:
-            problems.append(Problem(path, lines.get((name, ""), 1), f"[{name}] {column.name}", Text(
-                f"falta → {column.name} = … ({column.doc.es})", f"is missing → {column.name} = … ({column.doc.en})",
-            )))  # fmt: skip
+            heading = lines.get((name, ""), 1)
+            problems.append(
+                Problem(
+                    path,
+                    heading,
+                    f"[{name}] {column.name}",
+                    f"falta → {column.name} = … ({column.doc.es})",
+                    f"is missing → {column.name} = … ({column.doc.en})",
+                )
+            )
     return values, problems
 
 
@@ -147,14 +191,19 @@ def parse_toml(path: str, data: bytes) -> tuple[dict[str, Any], list[Problem]]:
     """A TOML document, or the line where it stops being one."""
     try:
         return tomllib.loads(_decode(path, data)), []
-    except _Broken as broken:
+    except _BrokenFileError as broken:
         return {}, [broken.problem]
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         line = re.search(r"line (\d+)", str(error))
-        return {}, [Problem(path, int(line[1]) if line else 1, "TOML", Text(
-            f"no se puede leer ({error}) → revisa comillas, corchetes y claves repetidas",
-            f"cannot be read ({error}) → check quotes, brackets and repeated keys",
-        ))]  # fmt: skip
+        return {}, [
+            Problem(
+                path,
+                int(line[1]) if line else 1,
+                "TOML",
+                f"no se puede leer ({error}) → revisa comillas, corchetes y claves repetidas",
+                f"cannot be read ({error}) → check quotes, brackets and repeated keys",
+            )
+        ]
 
 
 def toml_lines(data: bytes) -> dict[tuple[str, str], int]:
@@ -176,39 +225,39 @@ def read_json(path: str, data: bytes) -> tuple[dict[str, Any], list[Problem]]:
     """A JSON object, or where it stops being one."""
     try:
         document = json.loads(_decode(path, data))
-    except _Broken as broken:
+    except _BrokenFileError as broken:
         return {}, [broken.problem]
     except (json.JSONDecodeError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        return {}, [Problem(path, line, "JSON", Text(f"no se puede leer ({error})", f"cannot be read ({error})"))]
+        return {}, [Problem(path, line, "JSON", f"no se puede leer ({error})", f"cannot be read ({error})")]
     if not isinstance(document, dict):
-        return {}, [Problem(path, 1, "JSON", Text("tiene que ser un objeto {…}", "must be an object {…}"))]
+        return {}, [Problem(path, 1, "JSON", "tiene que ser un objeto {…}", "must be an object {…}")]
     return document, []
 
 
-def paths(root: Path, table: Table) -> list[Path]:
-    """The files of a table, in order."""
-    return sorted(root.glob(table.path))
+# --- inside ---
 
 
-# --- inside -------------------------------------------------------------------------------------------------------------
-
-
-class _Broken(Exception):
+class _BrokenFileError(Exception):
     def __init__(self, path: str, line: int, subject: str, es: str, en: str) -> None:
         super().__init__(en)
-        self.problem = Problem(path, line, subject, Text(es, en))
+        self.problem = Problem(path, line, subject, es, en)
 
 
 def _decode(path: str, data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise _Broken(path, 1, "UTF-16", "guarda el archivo como «CSV UTF-8»", "save the file as “CSV UTF-8”")
+        raise _BrokenFileError(path, 1, "UTF-16", "guarda el archivo como «CSV UTF-8»", "save the file as “CSV UTF-8”")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise _Broken(path, line, f"byte 0x{data[error.start]:02x}", "no es UTF-8 → guarda el archivo como «CSV UTF-8»",
-                      "is not UTF-8 → save the file as “CSV UTF-8”") from None  # fmt: skip
+        raise _BrokenFileError(
+            path,
+            line,
+            f"byte 0x{data[error.start]:02x}",
+            "no es UTF-8 → guarda el archivo como «CSV UTF-8»",
+            "is not UTF-8 → save the file as “CSV UTF-8”",
+        ) from None
     return text
 
 
@@ -217,9 +266,13 @@ def _records(text: str, path: str) -> Iterator[tuple[int, list[str]]]:
     first = text.split("\n", 1)[0]
     for mark, es, en in ((";", "punto y coma", "semicolons"), ("\t", "tabuladores", "tabs")):
         if first.count(mark) > first.count(","):
-            raise _Broken(path, 1, f'"{_short(first)}"',
-                          f"las columnas van separadas por {es} → guarda como CSV separado por comas",
-                          f"the columns are separated by {en} → save as comma-separated CSV")  # fmt: skip
+            raise _BrokenFileError(
+                path,
+                1,
+                f'"{_short(first)}"',
+                f"las columnas van separadas por {es} → guarda como CSV separado por comas",
+                f"the columns are separated by {en} → save as comma-separated CSV",
+            )
     reader = csv.reader(io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"), newline=""), strict=True)
     line = 1
     try:
@@ -228,13 +281,18 @@ def _records(text: str, path: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, [cell.strip() for cell in cells]
             line = reader.line_num + 1
     except csv.Error:
-        raise _Broken(path, line, "comillas", "hay una comilla doble sin cerrar o fuera de lugar → cierra las comillas",
-                      "a double quote is not closed or is out of place → close the quotes") from None  # fmt: skip
+        raise _BrokenFileError(
+            path,
+            line,
+            '"',
+            "hay una comilla doble sin cerrar o fuera de lugar → cierra las comillas",
+            "a double quote is not closed or is out of place → close the quotes",
+        ) from None
 
 
 def _missing_header(table: Table, path: str) -> Problem:
     names = ",".join(table.names)
-    return Problem(path, 1, "cabecera", Text(f"falta la cabecera → escribe {names}", f"no header → type {names}"))
+    return Problem(path, 1, "cabecera / header", f"falta la cabecera → escribe {names}", f"no header → type {names}")
 
 
 def _check_header(table: Table, path: str, line: int, header: list[str]) -> list[Problem]:
@@ -242,17 +300,36 @@ def _check_header(table: Table, path: str, line: int, header: list[str]) -> list
     for name in dict.fromkeys(header):
         if name not in table.names:
             meant = nearest(name, [known for known in table.names if known not in header])
-            problems.append(Problem(path, line, f'cabecera "{_short(name)}"', Text(
-                f"columna desconocida → {f'¿{meant}?' if meant else 'bórrala'}",
-                f"unknown column → {f'{meant}?' if meant else 'delete it'}")))  # fmt: skip
+            problems.append(
+                Problem(
+                    path,
+                    line,
+                    f'cabecera / header "{_short(name)}"',
+                    f"columna desconocida → {f'¿{meant}?' if meant else 'bórrala'}",
+                    f"unknown column → {f'{meant}?' if meant else 'delete it'}",
+                )
+            )
         elif header.count(name) > 1:
-            problems.append(Problem(path, line, f'cabecera "{name}"', Text("columna repetida → deja una",
-                                                                          "repeated column → keep one")))  # fmt: skip
+            problems.append(
+                Problem(
+                    path,
+                    line,
+                    f'cabecera / header "{name}"',
+                    "columna repetida → deja una",
+                    "repeated column → keep one",
+                )
+            )
     problems += [
-        Problem(path, line, f'cabecera "{name}"', Text("falta la columna → añádela, vacía si no se sabe",
-                                                       "the column is missing → add it, empty if unknown"))
-        for name in table.names if name not in header
-    ]  # fmt: skip
+        Problem(
+            path,
+            line,
+            f'cabecera / header "{name}"',
+            "falta la columna → añádela, vacía si no se sabe",
+            "the column is missing → add it, empty if unknown",
+        )
+        for name in table.names
+        if name not in header
+    ]
     return problems
 
 
@@ -263,9 +340,15 @@ def _duplicates(table: Table, rows: list[Row]) -> list[Problem]:
         key = tuple(row.values[name] for name in table.key)
         if key in seen:
             shown = ", ".join(str(part) for part in key if part not in (None, ""))
-            problems.append(Problem(row.path, row.line, shown, Text(
-                f"ya está en la línea {seen[key]} → deja una de las dos",
-                f"is already on line {seen[key]} → keep one of the two")))  # fmt: skip
+            problems.append(
+                Problem(
+                    row.path,
+                    row.line,
+                    shown,
+                    f"ya está en la línea {seen[key]} → deja una de las dos",
+                    f"is already on line {seen[key]} → keep one of the two",
+                )
+            )
         seen.setdefault(key, row.line)
     return problems
 
@@ -300,4 +383,9 @@ def _cell(value: Value) -> str:
 
 
 def _short(text: str, limit: int = 40) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    """What was typed, cut to `limit`; what does not print is spelt out, so that it cannot act on a terminal or a log."""
+    shown = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
+        for letter in text[: limit + 1]
+    )
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

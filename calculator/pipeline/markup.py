@@ -33,12 +33,11 @@ class Line(NamedTuple):
 
 def table(label: str, heads: list[Head], lines: list[Line]) -> str:
     """One table in a block that may scroll sideways. No blank lines, or Markdown would end the HTML there."""
-    parts = [f'<div class="data-table" tabindex="0" role="region" aria-label="{escape(label)}">',
-             "<table data-sortable><thead><tr>"]  # fmt: skip
-    parts += [
-        f'<th scope="col"{NUMBER_HEAD if head.number else ""}>{escape(head.label)}</th>'
-        for head in heads
+    parts = [
+        f'<div class="data-table" tabindex="0" role="region" aria-label="{escape(label)}">',
+        "<table data-sortable><thead><tr>",
     ]
+    parts += [f'<th scope="col"{NUMBER_HEAD if head.number else ""}>{escape(head.label)}</th>' for head in heads]
     parts.append("</tr></thead><tbody>")
     parts += [_line(line, heads) for line in lines]
     parts.append("</tbody></table></div>")

@@ -28,7 +28,7 @@ class Column(NamedTuple):
     required: bool = False
     unit: str = ""
     low: float | None = None
-    high: float | None = None
+    high: float | None = None  # of a text: the most characters
     choices: tuple[str, ...] = ()
     refers: str = ""  # the table whose ids this value must name
     inside: bool = False  # provenance or housekeeping: stays out of the catalog that the page downloads
@@ -45,10 +45,12 @@ class Table(NamedTuple):
     order: tuple[str, ...]  # rows are kept in this order; mended, never red
 
     def column(self, name: str) -> Column | None:
+        """The column of that name."""
         return next((column for column in self.columns if column.name == name), None)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
         return tuple(column.name for column in self.columns)
 
 
@@ -72,7 +74,7 @@ def _source_url(required: bool = True, inside: bool = False) -> Column:
         "source_url",
         "url",
         "Dónde se lee el dato (https). En precios: una página del proveedor o un tercero de `data/sources.toml`.",
-        "Where the fact can be read (https). For prices: a page of the provider or a third party in `data/sources.toml`.",
+        "Where it can be read (https). For prices: a page of the provider or a third party in `data/sources.toml`.",
         "https://www.runpod.io/pricing",
         required=required,
         inside=inside,
@@ -159,10 +161,10 @@ PRICES = Table(
         _c(
             "price_basis",
             "choice",
-            "`listed`: la fuente publica esta oferta. `scaled`: se calculó de precios publicados (una GPU por cuántas, o "
-            "un promedio).",
-            "`listed`: the source publishes this offer. `scaled`: computed from published prices (one GPU times how many, "
-            "or an average).",
+            "`listed`: la fuente publica esta oferta. `scaled`: se calculó de precios publicados (una GPU por "
+            "cuántas, o un promedio).",
+            "`listed`: the source publishes this offer. `scaled`: computed from published prices (one GPU times how "
+            "many, or an average).",
             "listed",
             required=True,
             choices=("listed", "scaled"),
@@ -318,10 +320,64 @@ MODELS = Table(
     order=(),
 )  # fmt: skip
 
+# Of each data/models/<id>.json, beside `config`.
+ARCHITECTURE: tuple[Column, ...] = (_source_url(), _checked())
+
+MEMORY = Table(
+    "memory",
+    "data/measurements/memory.csv",
+    Text("Picos de memoria que alguien midió y publicó.", "Memory peaks that someone measured and published."),
+    (
+        _c("id", "id", "Id de la medición.", "Id of the measurement.", "fms-001", required=True),
+        _c("source", "text", "Quién la publicó.", "Who published it.", "huggingface/peft", required=True),
+        _c("source_path", "text", "En qué archivo o página.", "In which file or page.", "README.md"),
+        _c("source_version", "text", "Revisión o fecha de la fuente.", "Revision or date of the source.", "24bdadb"),
+        _source_url(),
+        _c("model", "text", "Modelo, como lo escribe la fuente.", "Model, as the source writes it.", "Llama-2-7B",
+           required=True),
+        _c("hf_id", "text", "Repositorio en Hugging Face.", "Hugging Face repository.", "meta-llama/Llama-2-7b-hf"),
+        _c("method", "text", "Método.", "Method.", "qlora", required=True),
+        _c("lora_rank", "text", "Rango de LoRA.", "LoRA rank.", "16"),
+        _c("lora_targets", "text", "Módulos con LoRA.", "Modules with LoRA.", "q_proj v_proj"),
+        _c("base_precision", "text", "Precisión de los pesos base.", "Precision of the base weights.", "bf16"),
+        _c("trained_precision", "text", "Precisión de lo que se entrena.", "Precision of what is trained.", "fp32"),
+        _c("optimizer", "text", "Optimizador.", "Optimizer.", "adamw"),
+        _c("micro_batch", "text", "Microlote.", "Micro-batch.", "4"),
+        _c("sequence_length", "text", "Longitud de la secuencia.", "Sequence length.", "2048", unit="tokens"),
+        _c("packing", "text", "Empaquetado o relleno.", "Packed or padded.", "yes"),
+        _c("gradient_checkpointing", "text", "Recálculo de activaciones.", "Activation recomputation.", "yes"),
+        _c("attention", "text", "Implementación de la atención.", "Attention implementation.", "flash2"),
+        _c("loss", "text", "Cálculo de la pérdida.", "How the loss is computed.", "none"),
+        _c("framework", "text", "Programa.", "Software.", "TRL"),
+        _c("gpu", "text", "GPU, como la escribe la fuente.", "GPU, as the source writes it.", "A100 80GB"),
+        _c("gpus", "text", "Cuántas GPU.", "How many GPUs.", "1"),
+        _c("parallelism", "text", "Reparto entre GPU.", "How it is spread over GPUs.", "fsdp"),
+        _c("offload", "text", "Qué se lleva a la CPU.", "What is moved to the CPU.", "none"),
+        _c("task", "text", "Tarea.", "Task.", "sft"),
+        _c("trainable_parameters", "text", "Parámetros que se entrenan.", "Parameters that are trained.", "41943040"),
+        _c("peak_gib", "number", "Pico medido, por GPU.", "Measured peak, per GPU.", "10.494", unit="GiB", low=0.01,
+           high=4096),
+        _c("peak_kind", "text", "Qué pico es.", "Which peak it is.", "allocated"),
+        _c("printed", "text", "La cifra como la imprime la fuente.", "The figure as the source prints it.", "11.3 GB"),
+        _c("unit", "text", "Cómo se leyó su unidad.", "How its unit was read.", "exact"),
+        _c("scope", "text", "De una GPU o de todas.", "Of one GPU or of all.", "per_gpu"),
+        _c("second_gib", "number", "Otra cifra de la misma ejecución.", "Another figure of the same run.", "14.762",
+           unit="GiB", low=0.01, high=65536),
+        _c("second_kind", "text", "Qué mide esa otra cifra.", "What that other figure measures.", "nvidia-smi"),
+        _c("static_gib", "number", "Asignado fuera del paso.", "Allocated outside the step.", "6.305", unit="GiB",
+           low=0.001, high=4096),
+        _c("quality", "choice", "`A`: ajustes conocidos. `B`: casi todos.", "`A`: settings known. `B`: most.", "A",
+           choices=("A", "B", "C")),
+        _c("note", "text", "Lo que hay que saber.", "What is good to know.", "", high=4000),
+    ),
+    key=("id",),
+    order=(),
+)  # fmt: skip
+
 LINKS = Table(
     "links",
     "data/links.csv",
-    Text("Enlaces externos de la guía y lo que cada uno respalda.", "The guide's outside links and what each supports."),
+    Text("Enlaces externos de la guía y qué respalda cada uno.", "The guide's outside links and what each supports."),
     (
         _c("url", "url", "Dirección.", "Address.", "https://arxiv.org/abs/2305.14314", required=True),
         _c("seen_in", "text", "Página que lo cita.", "Page that cites it.", "guide/methods/qlora.md"),
@@ -333,7 +389,7 @@ LINKS = Table(
     order=(),
 )  # fmt: skip
 
-# --- TOML ---------------------------------------------------------------------------------------------------------------
+# --- TOML ---
 
 PROVIDER_FACTS: tuple[Column, ...] = (
     _c("billing_granularity_seconds", "number", "Cobra por tramos de este largo.", "Bills in steps of this length.",
@@ -432,9 +488,9 @@ ASSUMPTIONS = Table(
     order=(),
 )  # fmt: skip
 
-CSV_TABLES: tuple[Table, ...] = (GPUS, ALIASES, PRICES, MODELS, LINKS)
-TOML_TABLES: tuple[Table, ...] = (PROVIDERS, SOURCES, ASSUMPTIONS)
-TABLES: dict[str, Table] = {table.name: table for table in CSV_TABLES + TOML_TABLES}
+TABLES: dict[str, Table] = {
+    table.name: table for table in (PRICES, GPUS, ALIASES, PROVIDERS, SOURCES, MODELS, MEMORY, ASSUMPTIONS, LINKS)
+}
 
 _JSON_TYPES = {
     "integer": "integer", "number": "number", "yes-no": "boolean", "list": "array", "words": "array",

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import datetime
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from pipeline import schema
 from pipeline.bundle import newest
 from pipeline.cells import earliest_day
-from pipeline.check import Data
 from pipeline.markup import Cell, Head, Line, table
 from pipeline.text import (
-    LANGUAGES, age, anchor, days_between, duration, edit_link, issue_form, link, number, short_number, unknown, usd, word,
-)  # fmt: skip
+    LANGUAGES,
+    age,
+    anchor,
+    days_between,
+    duration,
+    edit_link,
+    issue_form,
+    link,
+    number,
+    short_number,
+    unknown,
+    usd,
+    word,
+)
+
+if TYPE_CHECKING:
+    import datetime
+
+    from pipeline.files import Data
 
 OLD = 60  # days: an older price is greyed
 STALE = 120  # days: an older price leads only when there is no other
@@ -54,7 +69,7 @@ def frame(data: Data, as_of: datetime.date) -> pd.DataFrame:
     return offers.sort_values(["gpu", "per_gpu", "gpus", "provider", "offer"], kind="stable", ignore_index=True)
 
 
-# --- prices ---------------------------------------------------------------------------------------------------------------
+# --- prices ---
 
 
 def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
@@ -77,12 +92,19 @@ def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
     for gpu in order:
         first, second, third = _row(on_demand, gpu), _row(spot, gpu), _row(maybe, gpu)
         dated = first or second
-        lines.append(Line(
-            anchor("cheapest", gpu),
-            [Cell(escape(names[gpu])), _priced(first, sellers, language), _seen(dated, language),
-             _priced(second, sellers, language), _priced(third, sellers, language, with_age=True)],
-            _style(dated),
-        ))  # fmt: skip
+        lines.append(
+            Line(
+                anchor("cheapest", gpu),
+                [
+                    Cell(escape(names[gpu])),
+                    _priced(first, sellers, language),
+                    _seen(dated, language),
+                    _priced(second, sellers, language),
+                    _priced(third, sellers, language, with_age=True),
+                ],
+                _style(dated),
+            )
+        )
     return table(word("price_per_gpu", language), heads, lines)
 
 
@@ -113,8 +135,13 @@ def prices_all(data: Data, offers: pd.DataFrame, language: str) -> str:
     for gpu, group in offers.groupby("gpu", sort=False):
         lines = [_offer_line(offer, sellers, language) for offer in _records(group)]
         price = usd(group["per_gpu"].min(), language)
-        count = word("offers_from" if len(group) > 1 else "offer_from", language, n=number(len(group), language), price=price)
-        parts.append(f'<details class="offers" id="{anchor("gpu", gpu)}"><summary><strong>{escape(names[gpu])}</strong> · {count}</summary>\n')
+        count = word(
+            "offers_from" if len(group) > 1 else "offer_from", language, n=number(len(group), language), price=price
+        )
+        parts.append(
+            f'<details class="offers" id="{anchor("gpu", gpu)}">'
+            f"<summary><strong>{escape(names[gpu])}</strong> · {count}</summary>\n"
+        )
         parts.append(table(names[gpu], _offer_heads(language), lines[:SHOWN]))
         if len(lines) > SHOWN:
             parts.append(f"<details><summary>{word('more_offers', language, n=len(lines) - SHOWN)}</summary>\n")
@@ -126,10 +153,16 @@ def prices_all(data: Data, offers: pd.DataFrame, language: str) -> str:
 
 def _offer_heads(language: str) -> list[Head]:
     return [
-        Head(word("provider", language)), Head(word("offer", language)), Head(word("gpus", language), number=True),
-        Head(word("region", language)), Head(word("purchase", language)), Head(word("price", language), number=True),
-        Head(word("price_per_gpu", language), number=True), Head(word("seen", language)), Head(word("correct", language)),
-    ]  # fmt: skip
+        Head(word("provider", language)),
+        Head(word("offer", language)),
+        Head(word("gpus", language), number=True),
+        Head(word("region", language)),
+        Head(word("purchase", language)),
+        Head(word("price", language), number=True),
+        Head(word("price_per_gpu", language), number=True),
+        Head(word("seen", language)),
+        Head(word("correct", language)),
+    ]
 
 
 def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -> Line:
@@ -148,11 +181,14 @@ def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -
             Cell(usd(offer["usd_per_hour"], language), offer["usd_per_hour"]),
             Cell(usd(offer["per_gpu"], language), round(offer["per_gpu"], 6)),
             _seen(offer, language),
-            Cell(f"{link(issue_form(offer), word('still_right', language))} "
-                 f"{link(edit_link(offer['path']), word('edit', language))}", ""),
+            Cell(
+                f"{link(issue_form(offer), word('still_right', language))} "
+                f"{link(edit_link(offer['path']), word('edit', language))}",
+                "",
+            ),
         ],
         _style(offer),
-    )  # fmt: skip
+    )
 
 
 def _priced(offer: dict[str, Any] | None, sellers: dict[str, str], language: str, with_age: bool = False) -> Cell:
@@ -196,50 +232,76 @@ def freshness(data: Data, offers: pd.DataFrame, as_of: datetime.date, language: 
     """One sentence: how many prices there are and how many of them are fresh."""
     if offers.empty:
         return word("no_data", language) + "\n"
-    return word(
-        "freshness", language, offers=number(len(offers), language), providers=offers["provider"].nunique(),
-        gpus=offers["gpu"].nunique(), fresh=round(100 * (offers["age"] <= OLD).mean()), limit=OLD,
-        newest=newest(data).isoformat(), as_of=as_of.isoformat(),
-    ) + "\n"  # fmt: skip
+    return (
+        word(
+            "freshness",
+            language,
+            offers=number(len(offers), language),
+            providers=offers["provider"].nunique(),
+            gpus=offers["gpu"].nunique(),
+            fresh=round(100 * (offers["age"] <= OLD).mean()),
+            limit=OLD,
+            newest=newest(data).isoformat(),
+            as_of=as_of.isoformat(),
+        )
+        + "\n"
+    )
 
 
-# --- what things are -------------------------------------------------------------------------------------------------------
+# --- what things are ---
 
 
 def gpus(data: Data, language: str) -> str:
     """The GPUs, by maker and year."""
     heads = [
-        Head(word("gpu", language)), Head(word("usable", language), number=True),
-        Head(word("bandwidth", language), number=True), Head(word("bf16_peak", language), number=True),
-        Head(word("measured_peak", language), number=True), Head(word("precisions", language)),
-        Head(word("flash", language)), Head(word("link", language)), Head(word("ecc", language)),
-        Head(word("tier", language)), Head(word("year", language), number=True), Head(word("source", language)),
-    ]  # fmt: skip
+        Head(word("gpu", language)),
+        Head(word("usable", language), number=True),
+        Head(word("bandwidth", language), number=True),
+        Head(word("bf16_peak", language), number=True),
+        Head(word("measured_peak", language), number=True),
+        Head(word("precisions", language)),
+        Head(word("flash", language)),
+        Head(word("link", language)),
+        Head(word("ecc", language)),
+        Head(word("tier", language)),
+        Head(word("year", language), number=True),
+        Head(word("source", language)),
+    ]
     lines = []
     for row in data.gpus:
         gpu = row.values
         basis = {"seen": "seen_basis", "estimated": "estimated"}.get(gpu["usable_basis"] or "")
         usable = _quantity(gpu["usable_gib"], "GiB", language, 1, word(basis, language) if basis else "")
-        lines.append(Line(anchor(gpu["id"]), [
-            Cell(escape(gpu["name"])),
-            usable,
-            _quantity(gpu["memory_bandwidth_gb_per_s"], "GB/s", language),
-            _quantity(gpu["bf16_dense_tflops"], "TFLOPS", language),
-            _quantity(gpu["gemm_measured_tflops"], "TFLOPS", language),
-            Cell(" · ".join(_precisions(gpu))),
-            _yes_no(gpu["supports_flash_attention_2"], language),
-            Cell(_gpu_link(gpu, language)),
-            _yes_no(gpu["ecc"], language),
-            Cell(word(gpu["class"], language)),
-            Cell(str(gpu["release_year"] or ""), gpu["release_year"]),
-            Cell(link(gpu["source_url"], word("source", language)) if gpu["source_url"] else unknown(language)),
-        ]))  # fmt: skip
+        lines.append(
+            Line(
+                anchor(gpu["id"]),
+                [
+                    Cell(escape(gpu["name"])),
+                    usable,
+                    _quantity(gpu["memory_bandwidth_gb_per_s"], "GB/s", language),
+                    _quantity(gpu["bf16_dense_tflops"], "TFLOPS", language),
+                    _quantity(gpu["gemm_measured_tflops"], "TFLOPS", language),
+                    Cell(" · ".join(_precisions(gpu))),
+                    _yes_no(gpu["supports_flash_attention_2"], language),
+                    Cell(_gpu_link(gpu, language)),
+                    _yes_no(gpu["ecc"], language),
+                    Cell(word(gpu["class"], language)),
+                    Cell(str(gpu["release_year"] or ""), gpu["release_year"]),
+                    Cell(link(gpu["source_url"], word("source", language)) if gpu["source_url"] else unknown(language)),
+                ],
+            )
+        )
     return table(word("gpu", language), heads, lines)
 
 
 def _precisions(gpu: dict[str, Any]) -> list[str]:
-    names = [("FP4", "fp4_dense_tflops"), ("FP8", "fp8_dense_tflops"), ("INT8", "int8_dense_tops"),
-             ("BF16", "bf16_dense_tflops"), ("FP16", "fp16_dense_tflops")]  # fmt: skip
+    names = [
+        ("FP4", "fp4_dense_tflops"),
+        ("FP8", "fp8_dense_tflops"),
+        ("INT8", "int8_dense_tops"),
+        ("BF16", "bf16_dense_tflops"),
+        ("FP16", "fp16_dense_tflops"),
+    ]
     return [name for name, column in names if gpu[column]]
 
 
@@ -253,29 +315,39 @@ def _gpu_link(gpu: dict[str, Any], language: str) -> str:
 def models(data: Data, language: str) -> str:
     """The models, as the index lists them."""
     heads = [
-        Head(word("model", language)), Head(word("family", language)), Head(word("parameters", language), number=True),
-        Head(word("layers", language), number=True), Head(word("width", language), number=True),
-        Head(word("vocabulary", language), number=True), Head(word("licence", language)), Head(word("access", language)),
+        Head(word("model", language)),
+        Head(word("family", language)),
+        Head(word("parameters", language), number=True),
+        Head(word("layers", language), number=True),
+        Head(word("width", language), number=True),
+        Head(word("vocabulary", language), number=True),
+        Head(word("licence", language)),
+        Head(word("access", language)),
         Head(word("source", language)),
-    ]  # fmt: skip
+    ]
     lines = []
     for row in data.models:
         model = row.values
-        config = data.configs[model["id"]]
+        config = data.configs[model["id"]].values["config"]
         config = {**config, **(config.get("text_config") or {})}
         hub = f"https://huggingface.co/{model['hf_id']}" if model["hf_id"] else ""
         access = {True: word("gated", language), False: word("open", language)}.get(model["gated"], unknown(language))
-        lines.append(Line(anchor(model["id"]), [
-            Cell(escape(model["name"])),
-            Cell(escape(model["family"])),
-            _billions(model["published_parameters"], language),
-            _quantity(config.get("num_hidden_layers", config.get("n_layer")), "", language),
-            _quantity(config.get("hidden_size", config.get("n_embd")), "", language),
-            _quantity(config.get("vocab_size"), "", language),
-            Cell(escape(model["license"]) if model["license"] else unknown(language)),
-            Cell(access),
-            Cell(link(hub, "Hugging Face") if hub else unknown(language)),
-        ]))  # fmt: skip
+        lines.append(
+            Line(
+                anchor(model["id"]),
+                [
+                    Cell(escape(model["name"])),
+                    Cell(escape(model["family"])),
+                    _billions(model["published_parameters"], language),
+                    _quantity(config.get("num_hidden_layers", config.get("n_layer")), "", language),
+                    _quantity(config.get("hidden_size", config.get("n_embd")), "", language),
+                    _quantity(config.get("vocab_size"), "", language),
+                    Cell(escape(model["license"]) if model["license"] else unknown(language)),
+                    Cell(access),
+                    Cell(link(hub, "Hugging Face") if hub else unknown(language)),
+                ],
+            )
+        )
     return table(word("model", language), heads, lines) if lines else word("no_data", language) + "\n"
 
 
@@ -291,32 +363,51 @@ def _billions(count: int | None, language: str) -> Cell:
 def providers(data: Data, offers: pd.DataFrame, language: str) -> str:
     """What each provider offers; a dash is something nobody has read."""
     heads = [
-        Head(word("provider", language)), Head(word("kind", language)), Head(word("offers", language), number=True),
-        Head(word("billing", language)), Head(word("spot_feature", language)), Head(word("stop", language)),
-        Head(word("storage", language), number=True), Head(word("egress", language), number=True),
-        Head(word("entry", language)), Head(word("multi_node", language)), Head(word("eu", language)),
-        Head(word("latam", language)), Head(word("source", language)),
-    ]  # fmt: skip
+        Head(word("provider", language)),
+        Head(word("kind", language)),
+        Head(word("offers", language), number=True),
+        Head(word("billing", language)),
+        Head(word("spot_feature", language)),
+        Head(word("stop", language)),
+        Head(word("storage", language), number=True),
+        Head(word("egress", language), number=True),
+        Head(word("entry", language)),
+        Head(word("multi_node", language)),
+        Head(word("eu", language)),
+        Head(word("latam", language)),
+        Head(word("source", language)),
+    ]
     counts = offers["provider"].value_counts() if not offers.empty else {}
     lines = []
     for row in sorted(data.providers, key=lambda row: row.values["name"].lower()):
         provider = row.values
         count = int(counts.get(provider["id"], 0))
-        lines.append(Line(anchor(provider["id"]), [
-            Cell(link(provider["url"], escape(provider["name"]))),
-            Cell(word(provider["kind"], language)),
-            Cell(str(count), count),
-            Cell(_billing(provider, language)),
-            Cell(_spot(provider, language)),
-            _yes_no(provider["stop"], language),
-            _money(_first(provider, "network_storage_usd_per_gb_month", "block_storage_usd_per_gb_month"), language),
-            _money(provider["egress_usd_per_gb"], language),
-            Cell(_entry(provider) or unknown(language)),
-            Cell(escape(provider["multi_node_link"]) if provider["multi_node_link"] else unknown(language)),
-            Cell(escape(", ".join(provider["regions_eu"])) if provider["regions_eu"] else unknown(language)),
-            Cell(escape(", ".join(provider["regions_latam"])) if provider["regions_latam"] else unknown(language)),
-            Cell(" ".join(link(source["url"], str(place)) for place, source in enumerate(provider["sources"], 1))),
-        ]))  # fmt: skip
+        lines.append(
+            Line(
+                anchor(provider["id"]),
+                [
+                    Cell(link(provider["url"], escape(provider["name"]))),
+                    Cell(word(provider["kind"], language)),
+                    Cell(str(count), count),
+                    Cell(_billing(provider, language)),
+                    Cell(_spot(provider, language)),
+                    _yes_no(provider["stop"], language),
+                    _money(
+                        _first(provider, "network_storage_usd_per_gb_month", "block_storage_usd_per_gb_month"), language
+                    ),
+                    _money(provider["egress_usd_per_gb"], language),
+                    Cell(_entry(provider) or unknown(language)),
+                    Cell(escape(provider["multi_node_link"]) if provider["multi_node_link"] else unknown(language)),
+                    Cell(escape(", ".join(provider["regions_eu"])) if provider["regions_eu"] else unknown(language)),
+                    Cell(
+                        escape(", ".join(provider["regions_latam"])) if provider["regions_latam"] else unknown(language)
+                    ),
+                    Cell(
+                        " ".join(link(source["url"], str(place)) for place, source in enumerate(provider["sources"], 1))
+                    ),
+                ],
+            )
+        )
     return table(word("provider", language), heads, lines)
 
 
@@ -363,25 +454,37 @@ def _yes_no(value: bool | None, language: str) -> Cell:
     return Cell(unknown(language) if value is None else word("yes" if value else "no", language))
 
 
-# --- constants and columns ---------------------------------------------------------------------------------------------------
+# --- constants and columns ---
 
 
 def assumptions(data: Data, language: str) -> str:
     """The constants of the formulas."""
     heads = [
-        Head(word("constant", language)), Head(word("low", language), number=True), Head(word("mid", language), number=True),
-        Head(word("high", language), number=True), Head(word("unit", language)), Head(word("source", language)),
-    ]  # fmt: skip
+        Head(word("constant", language)),
+        Head(word("low", language), number=True),
+        Head(word("mid", language), number=True),
+        Head(word("high", language), number=True),
+        Head(word("unit", language)),
+        Head(word("source", language)),
+    ]
     lines = []
     for row in data.assumptions:
         values = row.values
         source = escape(values["source"])
-        lines.append(Line(anchor(values["id"]), [
-            Cell(escape(values["label"][language])),
-            *(Cell(short_number(values[bound], language), values[bound]) for bound in ("low", "mid", "high")),
-            Cell(escape(values["unit"])),
-            Cell((link(values["url"], source) if values["url"] else source) + f" <small>{values['checked']}</small>"),
-        ]))  # fmt: skip
+        lines.append(
+            Line(
+                anchor(values["id"]),
+                [
+                    Cell(escape(values["label"][language])),
+                    *(Cell(short_number(values[bound], language), values[bound]) for bound in ("low", "mid", "high")),
+                    Cell(escape(values["unit"])),
+                    Cell(
+                        (link(values["url"], source) if values["url"] else source)
+                        + f" <small>{values['checked']}</small>"
+                    ),
+                ],
+            )
+        )
     return table(word("constant", language), heads, lines) if lines else word("no_data", language) + "\n"
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import re
 import tomllib
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    import datetime
 
 LANGUAGES = ("es", "en")
 THIN = "\u202f"  # narrow no-break space: Spanish thousands
@@ -37,7 +40,7 @@ def unknown(language: str) -> str:
 def number(value: float, language: str, decimals: int = 0) -> str:
     """1234.5 → «1 234,5» or “1,234.5”."""
     text = f"{value:,.{decimals}f}"
-    return text.translate(str.maketrans({",": THIN, ".": ","})) if language == "es" else text
+    return text.translate(str.maketrans(",.", THIN + ",")) if language == "es" else text
 
 
 def short_number(value: float, language: str) -> str:
@@ -51,7 +54,9 @@ def short_number(value: float, language: str) -> str:
 def usd(value: float, language: str) -> str:
     """0.74 → «US$ 0,74» or “$0.74”: in half of the Spanish-speaking world "$" is another currency."""
     decimals = 2 if value >= 0.1 or value == 0 else 4 if value < 0.01 else 3
-    return f"US$\u00a0{number(value, language, decimals)}" if language == "es" else f"${number(value, language, decimals)}"
+    return (
+        f"US$\u00a0{number(value, language, decimals)}" if language == "es" else f"${number(value, language, decimals)}"
+    )
 
 
 def age(days: int, language: str) -> str:
@@ -71,7 +76,9 @@ def duration(seconds: float, language: str) -> str:
 
 def anchor(*parts: object) -> str:
     """An id for a row, from what identifies it."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part not in (None, "")).lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part not in (None, "")).lower()).strip(
+        "-"
+    )
 
 
 def link(url: str, label: str) -> str:

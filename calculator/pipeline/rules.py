@@ -1,0 +1,294 @@
+"""What the files say about each other: one rule, one function, which yields what is wrong."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pipeline import schema
+from pipeline.cells import CellError, check_value, earliest_day, nearest
+from pipeline.files import Data, Problem, Row, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PLAUSIBLE = (0.3, 3.0)  # a price per GPU against the median of its GPU and purchase type
+PLAUSIBLE_FROM = 5  # offers: fewer make no median worth the name
+LARGE_CHANGE = 0.4  # a price that moves more than this needs a note
+
+
+def relations(data: Data, today: datetime.date, broken: set[str]) -> Iterator[Problem]:
+    """Everything that one file alone does not show.
+
+    What refers to a table in `broken` is left for later: a row that cannot be read is not a row that is missing.
+    """
+    known = {name: {row.values["id"] for row in getattr(data, name)} for name in ("gpus", "providers")}
+    known = {name: ids for name, ids in known.items() if name not in broken}
+    for table in schema.TABLES.values():
+        rows = getattr(data, table.name)
+        yield from unknown_references(table, rows, known)
+        yield from future_dates(table, rows, today)
+    yield from gpus(data.gpus)
+    if not broken & {"providers", "sources"}:
+        yield from price_files(data.prices, known["providers"])
+        yield from price_sources(data)
+        for row in data.providers:
+            yield from provider_sources(row, today)
+    if "prices" not in broken:
+        yield from implausible_prices(data.prices)
+    yield from assumptions(data.assumptions)
+    if "models" not in broken:
+        yield from architectures(data)
+
+
+def changes(before: Data, after: Data) -> Iterator[Problem]:
+    """What a change of prices must say of itself."""
+    old = {offer_key(row.values): row.values for row in before.prices}
+    for row in after.prices:
+        was, now = old.get(offer_key(row.values)), row.values
+        if was is None:
+            continue
+        change = now["usd_per_hour"] / was["usd_per_hour"] - 1
+        if change and earliest_day(now["checked"]) <= earliest_day(was["checked"]):
+            yield row.wrong(
+                f'checked "{now["checked"]}"',
+                f"el precio cambió ({was['usd_per_hour']:g} → {now['usd_per_hour']:g}) y la fecha no → escribe el día "
+                "en que lo viste",
+                f"the price changed ({was['usd_per_hour']:g} → {now['usd_per_hour']:g}) and the date did not → type "
+                "the day you saw it",
+            )
+        if abs(change) > LARGE_CHANGE and (not now["note"] or now["note"] == was["note"]):
+            yield row.wrong(
+                f"usd_per_hour {now['usd_per_hour']:g}",
+                f"cambia {change:+.0%}, más de {LARGE_CHANGE:.0%} → di por qué en note",
+                f"moves {change:+.0%}, more than {LARGE_CHANGE:.0%} → say why in note",
+            )
+        if _host(now["source_url"]) != _host(was["source_url"]) and (not now["note"] or now["note"] == was["note"]):
+            yield row.wrong(
+                f'source_url "{_host(now["source_url"])}"',
+                f"antes se leía en {_host(was['source_url'])} → di en note qué fue de esa fuente",
+                f"it was read at {_host(was['source_url'])} before → say in note what became of that source",
+            )
+
+
+def offer_key(offer: dict[str, Any]) -> tuple[Any, ...]:
+    """What makes an offer the same offer, from one day to the next."""
+    return (offer["provider"], *(offer[name] for name in schema.PRICES.key))
+
+
+def unknown_references(table: schema.Table, rows: Iterable[Row], known: dict[str, set[str]]) -> Iterator[Problem]:
+    """Ids that are not in the table they name."""
+    columns = [column for column in table.columns if column.refers in known]
+    for row in rows:
+        for column in columns:
+            value = row.values[column.name]
+            if value is not None and value not in known[column.refers]:
+                meant = nearest(value, known[column.refers])
+                place = schema.TABLES[column.refers].path
+                yield row.wrong(
+                    f'{column.name} "{value}"',
+                    f"no está en {place} → {f'¿{meant}?' if meant else 'añádela allí antes'}",
+                    f"is not in {place} → {f'{meant}?' if meant else 'add it there first'}",
+                )
+
+
+def future_dates(table: schema.Table, rows: Iterable[Row], today: datetime.date) -> Iterator[Problem]:
+    """Days that have not come."""
+    names = [column.name for column in table.columns if column.kind == "date"]
+    for row in rows:
+        for name in names:
+            if _is_future(row.values[name], today):
+                yield _future(row, f'{name} "{row.values[name]}"', today)
+
+
+def gpus(rows: Iterable[Row]) -> Iterator[Problem]:
+    """Ids that end with the memory; usable memory with its basis, and below what nvidia-smi shows."""
+    for row in rows:
+        gpu = row.values
+        ending = f"-{gpu['memory_label_gb']}gb"
+        if not gpu["id"].endswith(ending):
+            right = gpu["id"].rsplit("-", 1)[0] + ending
+            yield row.wrong(
+                f'id "{gpu["id"]}"', f"termina en su memoria → escribe {right}", f"ends with its memory → type {right}"
+            )
+        if (gpu["usable_gib"] is None) != (gpu["usable_basis"] is None):
+            yield row.wrong(
+                "usable_basis",
+                "usable_gib y usable_basis van juntas → escribe seen o estimated, o deja vacías las dos",
+                "usable_gib and usable_basis go together → type seen or estimated, or leave both empty",
+            )
+        if gpu["usable_gib"] and gpu["nvidia_smi_mib"] and gpu["usable_gib"] * 1024 > gpu["nvidia_smi_mib"]:
+            most = f"{gpu['nvidia_smi_mib'] / 1024:.2f}"
+            yield row.wrong(
+                f"usable_gib {gpu['usable_gib']:g}",
+                f"CUDA no ofrece más de lo que muestra nvidia-smi → como mucho {most}",
+                f"CUDA offers no more than nvidia-smi shows → {most} at most",
+            )
+
+
+def price_files(offers: Iterable[Row], providers: set[str]) -> Iterator[Problem]:
+    """Files named after no provider."""
+    first = {row.values["provider"]: row for row in reversed(list(offers))}
+    for provider, row in first.items():
+        if provider not in providers:
+            meant = nearest(provider, providers)
+            yield Problem(
+                row.path,
+                1,
+                provider,
+                "el archivo lleva el id de un proveedor de data/providers.toml → "
+                + (f"¿{meant}.csv?" if meant else f"añade allí [{provider}]"),
+                "the file is named after a provider of data/providers.toml → "
+                + (f"{meant}.csv?" if meant else f"add [{provider}] there"),
+            )
+
+
+def price_sources(data: Data) -> Iterator[Problem]:
+    """Prices read at neither the provider's own site nor a named third party's."""
+    homes = {
+        row.values["id"]: {_domain(row.values["url"] or ""), *(row.values["domains"] or [])} for row in data.providers
+    }
+    others = tuple(row.values["url"] for row in data.sources if row.values["url"])
+    for row in data.prices:
+        url, provider = row.values["source_url"], row.values["provider"]
+        if provider not in homes:
+            continue
+        own = any(_host(url) == home or _host(url).endswith(f".{home}") for home in homes[provider] if home)
+        if not own and not url.startswith(others):
+            yield row.wrong(
+                f'source_url "{_host(url)}"',
+                f"no es del proveedor ni un tercero de data/sources.toml → enlaza su página, o añade el dominio a "
+                f"domains de [{provider}] en data/providers.toml",
+                f"is neither the provider's nor a third party of data/sources.toml → link its page, or add the domain "
+                f"to domains of [{provider}] in data/providers.toml",
+            )
+
+
+def implausible_prices(offers: list[Row]) -> Iterator[Problem]:
+    """Prices per GPU far from the median of their GPU and purchase type, unless a note settles them."""
+    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in offers:
+        groups[row.values["gpu"], row.values["purchase"]].append(_per_gpu(row.values))
+    medians = {key: statistics.median(prices) for key, prices in groups.items() if len(prices) >= PLAUSIBLE_FROM}
+    for row in offers:
+        median = medians.get((row.values["gpu"], row.values["purchase"]))
+        price = _per_gpu(row.values)
+        if median and not row.values["note"] and not PLAUSIBLE[0] <= price / median <= PLAUSIBLE[1]:
+            ratio = f"{price / median:.2g}×"
+            yield row.wrong(
+                f"usd_per_hour {row.values['usd_per_hour']:g}",
+                f"{price:.3g} USD por GPU es {ratio} la mediana ({median:.3g}) → revisa gpus y el precio de la oferta "
+                "entera; si es así, dilo en note",
+                f"{price:.3g} USD per GPU is {ratio} the median ({median:.3g}) → check gpus and the price of the whole "
+                "offer; if it is right, say so in note",
+            )
+
+
+def provider_sources(row: Row, today: datetime.date) -> Iterator[Problem]:
+    """Facts that no source of their provider names, and sources that name facts which are not there."""
+    name, sources = row.values["id"], row.values.get("sources")
+    if not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
+        yield row.wrong(
+            f"[{name}] sources",
+            f"falta la fuente → [[{name}.sources]] con url, checked y facts",
+            f"no source → [[{name}.sources]] with url, checked and facts",
+        )
+        return
+    supported: set[str] = set()
+    for source in sources:
+        table = f"{name}.sources"
+        values, wrong = read_table(schema.PROVIDER_SOURCE, row.path, table, source, {(table, ""): row.line}, nested=())
+        yield from wrong
+        supported.update(values["facts"] or ())
+        if _is_future(values["checked"], today):
+            yield _future(row, f'[{name}] sources "{values["checked"]}"', today)
+    stated = {column.name for column in schema.PROVIDER_FACTS if row.values[column.name] is not None}
+    for fact in sorted(stated - supported):
+        yield row.wrong(
+            f"[{name}] {fact}",
+            f'ninguna fuente lo respalda → añade "{fact}" a facts de un [[{name}.sources]], o quita la clave',
+            f'no source supports it → add "{fact}" to the facts of a [[{name}.sources]], or remove the key',
+        )
+    for fact in sorted(supported - stated):
+        meant = nearest(fact, stated)
+        yield row.wrong(
+            f'[{name}] facts "{fact}"',
+            f"una fuente lo nombra y no está → {f'¿{meant}?' if meant else 'escribe su valor o quítalo de facts'}",
+            f"a source names it and it is not there → {f'{meant}?' if meant else 'type its value or drop it'}",
+        )
+
+
+def assumptions(rows: Iterable[Row]) -> Iterator[Problem]:
+    """Constants whose ends are not in order, or that are named in one language only."""
+    for row in rows:
+        values, name = row.values, row.values["id"]
+        bounds = [values[key] for key in ("low", "mid", "high")]
+        if None not in bounds and bounds != sorted(bounds):
+            shown = ", ".join(f"{bound:g}" for bound in bounds)
+            yield row.wrong(
+                f"[{name}]", f"low ≤ mid ≤ high no se cumple → {shown}", f"low ≤ mid ≤ high does not hold → {shown}"
+            )
+        label = values.get("label")
+        if (
+            not isinstance(label, dict)
+            or set(label) != {"es", "en"}
+            or not all(_is_text(text) for text in label.values())
+        ):
+            yield row.wrong(
+                f"[{name}] label",
+                'falta en algún idioma → label = { es = "…", en = "…" }',
+                'is missing in a language → label = { es = "…", en = "…" }',
+            )
+
+
+def architectures(data: Data) -> Iterator[Problem]:
+    """Rows of the index without their file, files without their row, files without what they are for."""
+    index = {row.values["id"]: row for row in data.models}
+    for model, row in index.items():
+        if model not in data.configs:
+            path = f"data/models/{model}.json"
+            yield row.wrong(f'id "{model}"', f"falta su arquitectura → {path}", f"no architecture → {path}")
+    for model, row in data.configs.items():
+        if model not in index:
+            yield row.wrong(
+                model, "no está en data/models.csv → añade su fila", "is not in data/models.csv → add its row"
+            )
+        for column in schema.ARCHITECTURE:
+            try:
+                check_value(column, row.values.get(column.name))
+            except CellError as error:
+                yield row.wrong(column.name, *error.text)
+        if not isinstance(row.values.get("config"), dict) or not row.values["config"]:
+            yield row.wrong(
+                "config",
+                "falta el objeto config → las claves del config.json del modelo",
+                "no config object → the keys of the model's config.json",
+            )
+
+
+def _is_future(date: str | None, today: datetime.date) -> bool:
+    # Whoever edits east of us may already be in tomorrow.
+    return date is not None and earliest_day(date) > today + datetime.timedelta(days=1)
+
+
+def _future(row: Row, subject: str, today: datetime.date) -> Problem:
+    return row.wrong(subject, f"es una fecha futura → como mucho {today}", f"is in the future → {today} at most")
+
+
+def _per_gpu(offer: dict[str, Any]) -> float:
+    return float(offer["usd_per_hour"] / offer["gpus"])
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _domain(url: str) -> str:
+    return ".".join(_host(url).split(".")[-2:])
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
