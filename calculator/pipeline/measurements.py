@@ -1,0 +1,457 @@
+"""Published runs as requests: what each source's software did, so that a row is compared with the run it measured.
+
+`read` is a pure function from a row of `data/measurements/memory.csv` to a request of the contract, or to the reason
+why there is none. What a table does not say comes from the source's own code at that commit; each function says
+which. No value here was chosen because it makes a figure fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Row = dict[str, str]
+Request = dict[str, Any]
+
+
+class Reading(NamedTuple):
+    """A row as a request, or the reason why it is none."""
+
+    request: Request | None
+    reason: str = ""
+
+
+class NotOffered(Exception):
+    """The row is a run that the contract has no words for, or that its source does not describe enough."""
+
+
+# Repositories whose architecture is that of a catalog model.
+SAME_MODEL = {
+    "TheBloke/Mistral-7B-v0.1-GPTQ": "mistral-7b-v0.1",
+    "TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ": "mixtral-8x7b",
+    "mistralai/Mixtral-8x7B-Instruct-v0.1": "mixtral-8x7b",
+    "TheBloke/Llama-2-70B-GPTQ": "llama-2-70b",
+    "NousResearch/Llama-2-70b-hf": "llama-2-70b",
+    "TechxGenus/Meta-Llama-3-8B-GPTQ": "llama-3-8b",
+    "meta-llama/Meta-Llama-3-8B-Instruct": "llama-3-8b",
+    "meta-llama/Llama-3.1-8B-Instruct": "llama-3.1-8b",
+    "unsloth/mistral-7b-v0.2": "mistral-7b-v0.2",
+    "TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T": "tinyllama-1.1b",
+    "unsloth/tinyllama-bnb-4bit": "tinyllama-1.1b",
+    "unsloth/gpt-oss-20b": "gpt-oss-20b",
+    "Qwen/Qwen-1_8B-Chat": "qwen-1.8b",
+    "Qwen/Qwen-1_8B-Chat-Int4": "qwen-1.8b",
+    "Qwen/Qwen-7B-Chat": "qwen-7b",
+    "Qwen/Qwen-7B-Chat-Int4": "qwen-7b",
+    "Qwen/Qwen-14B-Chat": "qwen-14b",
+    "Qwen/Qwen-72B-Chat": "qwen-72b",
+    "THUDM/chatglm3-6b": "chatglm3-6b",
+    "baichuan-inc/Baichuan2-7B-Chat": "baichuan2-7b",
+    "Qwen/Qwen1.5-7B-Chat-AWQ": "qwen1.5-7b",
+    "ZhipuAI/GLM-4.5-Air": "glm-4.5-air",
+    "moonshotai/Moonlight-16B-A3B-Instruct": "moonlight-16b-a3b",
+    "unsloth/qwen3-14b-unsloth-bnb-4bit": "qwen3-14b",
+}
+# Models that are nobody's catalog entry: the published config's shape.
+SHAPES: dict[str, Request] = {
+    "OpenBuddy/openbuddy-zephyr-7b-v14.1": {  # Mistral 7B with a longer vocabulary
+        "model_type": "mistral",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 36608,
+        "tie_word_embeddings": False,
+    },
+}
+
+
+def read(row: Row, models: dict[str, str]) -> Reading:
+    """A row as a request.
+
+    Args:
+        row: of memory.csv.
+        models: Hugging Face id → catalog id.
+    """
+    try:
+        request = SOURCES[row["source"]](row)
+        request["model"] = _model(row["hf_id"], models)
+    except NotOffered as error:
+        return Reading(None, str(error))
+    return Reading(request)
+
+
+def compared_with(row: Row) -> str:
+    """The figure of an answer that a row measures: allocated or reserved bytes, or `unknown` (what the tool was is not
+    said; a device's own reading holds more than PyTorch reserves)."""
+    return row["peak_kind"]
+
+
+def _model(name: str, models: dict[str, str]) -> str | Request:
+    if name in SHAPES:
+        return SHAPES[name]
+    known = SAME_MODEL.get(name) or models.get(name)
+    if not known:
+        raise NotOffered(f"model {name} is not in the catalog")
+    return known
+
+
+def _number(row: Row, name: str) -> int:
+    if not row[name].isdigit():
+        raise NotOffered(f"{name.replace('_', ' ')} is not stated")
+    return int(row[name])
+
+
+def _base(row: Row) -> Request:
+    """What every source's rows say in the same way."""
+    return {
+        "micro_batch": _number(row, "micro_batch"),
+        "sequence_length": _number(row, "sequence_length"),
+        "gradient_checkpointing": "none" if row["gradient_checkpointing"] == "no" else "full",
+    }
+
+
+def _lora(row: Row, targets: str | list[str], dtype: str, dropout: float) -> Request:
+    return {"rank": _number(row, "lora_rank"), "targets": targets, "dtype": dtype, "dropout": dropout}
+
+
+def _ranks(row: Row) -> int:
+    return int(row["gpus"])
+
+
+# ----------------------------------------------------------------------------------------------------- sources
+
+
+def fms(row: Row) -> Request:
+    """foundation-model-stack/fms-acceleration: fms-hf-tuning's SFT trainer on one or more A100-80.
+
+    From scripts/benchmarks: `adamw_torch`, checkpointing, FlashAttention 2, LoRA dropout 0.1 on fp32 adapters (PEFT
+    0.12 and 0.13); `bf16` or `fp16` is set (autocast) in every quantised scenario and in all of the Liger table, not
+    in the other full and LoRA ones. Transformers 4.48.1, Liger table 4.45.2, Orca tables 4.43 and 4.44. Without
+    `foak` TRL prepares a 4-bit model on one GPU (fp32 norms), which the accelerated configurations avoid. FSDP is
+    accelerate's FSDP1, which keeps trained flat parameters in fp32 under autocast.
+    """
+    if not row["sequence_length"]:
+        raise NotOffered("the longest batch of this unpacked data set is not published")
+    config = row["framework"].rsplit("config:", 1)[1].strip()
+    liger_table = row["source_path"].endswith("_liger.csv")
+    fast = "foak" in config
+    request = _base(row) | {
+        "framework": "hf",
+        "transformers": "4.45" if liger_table else "4.48",
+        "optimizer": "adamw-foreach",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "fused" if "liger" in config else "in-place" if fast else "default",
+        "kernels": "unsloth" if fast else "none",
+    }
+    sharded = _ranks(row) > 1
+    if row["method"] == "full":
+        request |= {"method": "full", "precision": "bf16-mixed" if sharded and liger_table else "bf16"}
+    else:
+        targets = ["c_attn"] if "santacoder" in row["model"] else ["q_proj", "k_proj", "v_proj", "o_proj"]
+        quantization = {"nf4": "nf4-nested", "gptq-int4": "gptq-int4"}.get(row["base_precision"], "none")
+        request |= {
+            "method": "lora" if quantization == "none" else "qlora",
+            "quantization": quantization,
+            "base_dtype": "fp16" if quantization == "gptq-int4" else "bf16",
+            "autocast": quantization != "none" or liger_table,
+            "kbit_upcast": config == "baseline-peft-bnb" and not sharded,
+            "lora": _lora(row, targets, "fp32", 0.1),
+        }
+    if sharded:
+        request["parallel"] = {"strategy": "fsdp1", "gpus_per_node": _ranks(row)}
+    return request
+
+
+def litgpt(row: Row) -> Request:
+    """Lightning-AI/litgpt: its own model code, `bf16-true` unless the row says otherwise.
+
+    From litgpt/finetune/lora.py and config_hub: adapters in the weights' dtype, dropout 0.05, no checkpointing on one
+    device, the head and cross-entropy in chunks of 128 tokens that stay alive, torch's AdamW (foreach), bitsandbytes'
+    paged AdamW with `--quantize`. FSDP1 with original parameters and without synchronising while accumulating.
+    """
+    if row["method"].startswith("adapter_v2"):
+        raise NotOffered("LLaMA-Adapter v2 trains a scale and a bias on every linear: not offered")
+    if row["quality"] == "B":
+        raise NotOffered("rank and targets of this documentation example are not stated")
+    quantization = {"nf4": "nf4", "nf4 (double quant)": "nf4-nested"}.get(row["base_precision"], "none")
+    mixed = row["base_precision"] == "fp32"
+    request = _base(row) | {
+        "framework": "litgpt",
+        "optimizer": "paged-adamw" if row["optimizer"] == "bnb PagedAdamW" else "adamw-foreach",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "chunked-kept",
+        "grad_accum": 2,
+    }
+    if row["method"] == "full":
+        return request | {"method": "full", "precision": "bf16", "loss": "default"}
+    request |= {
+        "quantization": quantization,
+        "base_dtype": "fp32" if mixed else "bf16",
+        "autocast": mixed,
+        "kbit_upcast": False,
+    }
+    if row["method"].startswith("adapter"):
+        request |= {"method": "llama-adapter", "virtual_tokens": 10, "lora": {"dtype": "bf16"}}
+    else:
+        targets: str | list[str] = "qv"
+        if "head" in row["lora_targets"]:
+            targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
+        request |= {
+            "method": "lora" if quantization == "none" else "qlora",
+            "lora": _lora(row, targets, "fp32" if mixed else "bf16", 0.05),
+        }
+    if _ranks(row) > 1:
+        request["parallel"] = {"strategy": "fsdp1", "gpus_per_node": _ranks(row)}
+    return request
+
+
+PEFT_METHODS = {
+    "adaption_prompt": "llama-adapter",
+    "dora": "dora",
+    "ia3": "ia3",
+    "ln_tuning": "ln-tuning",
+    "lora": "lora",
+    "prefix": "prefix",
+    "prompt": "prompt",
+    "ptuning": "p-tuning",
+    "vera": "vera",
+}
+LONGEST_METAMATH_BATCH = 686  # tokens; from the gap between two of the published runs, see data/measurements/README.md
+
+
+def peft(row: Row) -> Request:
+    """huggingface/peft: method_comparison/MetaMathQA, and one row of its documentation.
+
+    From its run.py: weights in bf16, adapters in fp32, no autocast (`use_amp` false), torch's AdamW, no checkpointing,
+    default attention (SDPA), batches padded to their longest text.
+    """
+    if row["id"].startswith("peftdoc"):
+        raise NotOffered("read off a screenshot; the tool is not known")
+    if row["optimizer"] == "lora-fa":
+        raise NotOffered("the LoRA-FA optimizer is not offered")
+    method = PEFT_METHODS.get(row["method"])
+    if method is None:
+        raise NotOffered(f"method {row['method']} is not offered")
+    request: Request = {
+        "framework": "hf",
+        "method": method,
+        "micro_batch": _number(row, "micro_batch"),
+        "sequence_length": LONGEST_METAMATH_BATCH,
+        "gradient_checkpointing": "none",
+        "base_dtype": "bf16",
+        "autocast": False,
+        "optimizer": "adamw-foreach",
+        "attention": "sdpa",
+        "padding": "padded",
+        "loss": "default",
+    }
+    if row["lora_rank"] and method in ("llama-adapter", "prefix", "prompt", "p-tuning"):
+        request["virtual_tokens"] = _number(row, "lora_rank")
+    elif row["lora_rank"]:
+        request["lora"] = _lora(row, row["lora_targets"].split("+"), "fp32", 0.0)
+    elif row["lora_targets"] and method == "ia3":
+        request["lora"] = {"targets": row["lora_targets"].split("+"), "dtype": "fp32"}
+    return request
+
+
+def qwen(row: Row) -> Request:
+    """QwenLM/Qwen: finetune.py under the Hugging Face trainer, right-padded to the stated length.
+
+    From finetune.py and its shell scripts: LoRA rank 64, dropout 0.05; base models also train embeddings and head.
+    The single-GPU LoRA script uses no DeepSpeed (`bf16`), Q-LoRA uses GPTQ int4 under ZeRO-2 in fp16, full
+    fine-tuning ZeRO-3. Transformers 4.32 to 4.37. What measured the memory is not said.
+    """
+    notebook = "notebooks" in row["framework"]
+    request = _base(row) | {
+        "framework": "hf",
+        "transformers": "4.37",
+        "optimizer": "adamw-foreach",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "default",
+        "grad_accum": 16 if notebook else 8,
+    }
+    if row["method"] == "full":
+        if notebook:
+            return request | {"method": "full", "precision": "bf16"}
+        return request | {
+            "method": "full",
+            "framework": "deepspeed",
+            "precision": "bf16-master",
+            "optimizer": "adamw",
+            "parallel": {"strategy": "zero3", "gpus_per_node": _ranks(row)},
+        }
+    quantized = row["method"] == "qlora"
+    return request | {
+        "method": row["method"],
+        "quantization": "gptq-int4" if quantized else "none",
+        "base_dtype": "fp16" if quantized else "bf16",
+        "autocast": True,
+        "kbit_upcast": False,
+        "train_embeddings": "lm_head" in row["lora_targets"],
+        "lora": _lora(row, ["c_attn", "c_proj", "w1", "w2"], "bf16", 0.05),
+    }
+
+
+def swift(row: Row) -> Request:
+    """modelscope/ms-swift 1.x: its Benchmark.md, PyTorch's reserved peak.
+
+    From its docs and swift/llm at that commit: LoRA rank 8 on the fused query-key-value, dropout 0.05, bf16 under
+    autocast, `adamw_torch`, accumulation 16, samples longer than the cap are dropped, so that the longest is just below.
+    """
+    if row["framework"] == "ms-swift megatron":
+        raise NotOffered("a rounded figure in a script's header; the data set's lengths are not known")
+    if row["method"] in ("lisa", "llamapro"):
+        raise NotOffered(f"{row['method']} is not offered")
+    if "quantize" in row["note"] and row["method"] == "galore":
+        raise NotOffered("GaLore with quantised states is not offered")
+    if row["base_precision"] in ("aqlm-2bit", "nf4 (unsloth 4bit)"):
+        raise NotOffered(f"{row['base_precision']}: not offered, or its rank is not stated")
+    tuners = "exp " in row["note"]
+    if tuners and row["packing"] == "no":
+        # variable lengths, cap 2048: batches of one sample, the longest of which is near the cap
+        pass
+    request = _base(row) | {
+        "framework": "ms-swift",
+        "transformers": "4.38" if tuners else "4.36",
+        "optimizer": "adamw-foreach",
+        "attention": "eager" if row["attention"] == "eager" else "flash",
+        "padding": "packed" if row["packing"] == "yes" or row["micro_batch"] == "1" else "padded",
+        "loss": "default",
+        "grad_accum": 16,
+    }
+    if row["method"] in ("full", "galore"):
+        request |= {"method": row["method"], "precision": "bf16"}
+    elif row["method"].startswith("adapter"):
+        request |= {"method": "adapter", "bottleneck": 128, "base_dtype": "bf16", "autocast": True}
+    else:
+        targets = "all-linear" if row["lora_targets"] == "all linear" else "qkv"
+        method = {"qlora": "qlora"}.get(row["method"], row["method"])
+        request |= {
+            "method": method,
+            "quantization": "gptq-int4" if method == "qlora" else "none",
+            "base_dtype": "bf16",
+            "autocast": True,
+            "kbit_upcast": False,
+            "lora": _lora(row, targets, "fp32", 0.05),
+        }
+    if row["parallelism"].startswith("naive"):
+        request["parallel"] = {"strategy": "device-map", "gpus_per_node": _ranks(row)}
+    elif row["parallelism"] == "ddp":
+        request["parallel"] = {"strategy": "ddp", "gpus_per_node": _ranks(row)}
+    return request
+
+
+def torchtitan(row: Row) -> Request:
+    """pytorch/torchtitan, and pytorch/ao's training tables: FSDP2, fp32 parameters, bf16 compute, reserved peak.
+
+    From torchtitan's llama3_8b.toml: fused AdamW, sequence 8192, logits as the head writes them upcast in the loss,
+    compiled loss where the model is. Rows without a micro-batch or on a toy script are left out.
+    """
+    if row["framework"].startswith(("torchtune", "torchao script")):
+        raise NotOffered("micro-batch, length or model of this table are not stated")
+    request = _base(row) | {
+        "framework": "torchtune",
+        "method": "full",
+        "precision": "bf16-mixed",
+        "optimizer": "adamw",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "default",
+        "compile": "compile=yes" in row["framework"],
+    }
+    checkpointing = row["gradient_checkpointing"]
+    request["gradient_checkpointing"] = (
+        "selective" if checkpointing.startswith("selective") else request["gradient_checkpointing"]
+    )
+    context = re.search(r"cp(\d+)", row["parallelism"])
+    nodes = max(1, _ranks(row) // 8)
+    request["parallel"] = {"strategy": "fsdp2", "gpus_per_node": _ranks(row) // nodes, "nodes": nodes}
+    if context and int(context[1]) > 1:
+        request["parallel"]["cp"] = int(context[1])
+    return request
+
+
+def internevo(row: Row) -> Request:
+    """InternLM/InternEvo: doc/en/train_performance.md, A800, packed 2048 tokens, integers of an unstated tool."""
+    parts = dict(re.findall(r"(tp|pp)(\d+)", row["parallelism"]))
+    sharded = "fsdp=True" in row["parallelism"]
+    return {
+        "framework": "megatron",
+        "method": "full",
+        "precision": "bf16-master",
+        "micro_batch": _number(row, "micro_batch"),
+        "sequence_length": int(row["sequence_length"].split()[0]),
+        "gradient_checkpointing": "full",
+        "grad_accum": 4,
+        "optimizer": "adamw",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "default",
+        "parallel": {
+            "strategy": "fsdp1" if sharded else "zero1",
+            "gpus_per_node": min(8, _ranks(row)),
+            "nodes": max(1, _ranks(row) // 8),
+            "tp": int(parts["tp"]),
+            "pp": int(parts["pp"]),
+        },
+    }
+
+
+def colossal(row: Row) -> Request:
+    """hpcaitech/ColossalAI: ColossalChat's tables, Llama 2 7B, ZeRO-2 with or without CPU offload, allocated peak.
+
+    From applications/ColossalChat: bf16 weights and gradients, fp32 master (HybridAdam), checkpointing, FlashAttention,
+    dummy data of the stated length.
+    """
+    request = _base(row) | {
+        "sequence_length": int(row["sequence_length"].split()[0]),
+        "framework": "deepspeed",
+        "transformers": "4.39",
+        "method": "full",
+        "precision": "bf16-master",
+        "task": row["task"],
+        "optimizer": "adamw",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "default",
+        "gradient_checkpointing": "full",
+        "parallel": {
+            "strategy": "zero2",
+            "gpus_per_node": _ranks(row),
+            "offload": "none" if row["offload"] == "no" else "optimizer",
+        },
+    }
+    return request
+
+
+def megatron(row: Row) -> Request:
+    """NVIDIA-NeMo/Megatron-Bridge: recipes on H100, allocated peak after the optimizer step."""
+    raise NotOffered("selective recomputation of single modules and expert parallelism: recipe not restated")
+
+
+def notebooks(row: Row) -> Request:
+    """unslothai/notebooks, unslothai/unsloth, huggingface/trl: stored outputs and README tables."""
+    raise NotOffered("variable lengths below a cap: the longest sample is not published")
+
+
+SOURCES: dict[str, Callable[[Row], Request]] = {
+    "foundation-model-stack/fms-acceleration": fms,
+    "Lightning-AI/litgpt": litgpt,
+    "huggingface/peft": peft,
+    "QwenLM/Qwen": qwen,
+    "modelscope/ms-swift": swift,
+    "pytorch/torchtitan": torchtitan,
+    "pytorch/ao": torchtitan,
+    "InternLM/InternEvo": internevo,
+    "hpcaitech/ColossalAI": colossal,
+    "NVIDIA-NeMo/Megatron-Bridge": megatron,
+    "unslothai/unsloth": notebooks,
+    "unslothai/notebooks": notebooks,
+    "huggingface/trl": notebooks,
+}
