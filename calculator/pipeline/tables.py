@@ -119,10 +119,10 @@ def leaders(offers: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def cheaper_but_older(offers: pd.DataFrame, leading: pd.DataFrame) -> pd.DataFrame:
     """Offers at least 20 % below the leader, of a lower rank of trust: worth a look, not a promise."""
-    others = offers[offers["purchase"] == "on-demand"].join(
-        leading[["per_gpu", "rank"]], on="gpu", rsuffix="_leader", how="inner"
-    )
-    others = others[(others["rank"] > others["rank_leader"]) & (others["per_gpu"] <= 0.8 * others["per_gpu_leader"])]
+    others = offers[offers["purchase"] == "on-demand"]
+    lower = others["rank"] > others["gpu"].map(leading["rank"])
+    cheaper = others["per_gpu"] <= 0.8 * others["gpu"].map(leading["per_gpu"])
+    others = others[lower & cheaper]
     return others.groupby("gpu").head(1).set_index("gpu", drop=False)
 
 

@@ -1,10 +1,13 @@
 """A small valid data folder that the tests break."""
 
 import datetime
+from collections.abc import Callable
 
 import pytest
 
 from pipeline import schema
+from pipeline.check import check
+from pipeline.files import Data
 
 TODAY = datetime.date(2026, 11, 30)
 
@@ -61,6 +64,24 @@ FILES = {
 def files() -> dict[str, bytes]:
     """Return the valid folder, path by path."""
     return {path: text.encode() for path, text in FILES.items()}
+
+
+@pytest.fixture
+def price() -> str:
+    """Return the valid row of prices."""
+    return PRICE
+
+
+@pytest.fixture
+def with_prices(files: dict[str, bytes]) -> Callable[..., Data]:
+    """Return a function that reads the valid folder with other rows of prices."""
+
+    def read(*rows: str) -> Data:
+        report = check({**files, "data/prices/acme.csv": sheet(schema.PRICES, *rows).encode()}, TODAY)
+        assert report.red == []
+        return report.data
+
+    return read
 
 
 @pytest.fixture

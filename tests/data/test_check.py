@@ -102,8 +102,9 @@ def test_our_own_data_is_valid(root: Path) -> None:
 
 # What people and programs put into cells.
 JUNK = ["", " ", ",", ";", '"', "'", "\0", "\ufeff", "\u202e", "\n", "-", "-1", "0", "1e999", "nan", "inf", "9" * 400,
-        "0,5", "1.234.567,8", "€", "$1", "yes", "sí", "2026-13-45", "0000-00-00", "9999-12-31", "https://", "https://[",
-        "http://x", "https://a..b:99999/", "=1+1", "@x", "🦙", "a" * 5000, "rtx-4090-24gb", "spot", "A", "../../etc/passwd",
+        "0,5", "1.234.567,8", "€", "$1", "yes", "sí", "2026-13-45", "0000-00-00", "9999-12-31", "https://",
+        "https://[", "http://x", "https://a..b:99999/", "=1+1", "@x", "🦙",
+        "a" * 5000, "rtx-4090-24gb", "spot", "A", "../../etc/passwd",
         "<script>", "%s%n", "{0}", "\\", "form_factor form_factor"]  # fmt: skip
 
 

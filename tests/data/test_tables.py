@@ -1,0 +1,152 @@
+"""The generated tables and the catalog: what they say, in both languages, and that they stay inside Markdown."""
+
+import datetime
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pipeline import schema
+from pipeline.bundle import bundle
+from pipeline.check import check, files_of
+from pipeline.files import Data
+from pipeline.tables import frame, leaders, tables
+from pipeline.text import age, duration, number, usd
+
+TODAY = datetime.date(2026, 11, 30)
+THIN = "\u202f"
+
+
+class Outline(HTMLParser):
+    """Counts open tags, collects ids and links."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.links += [value for name, value in attrs if name == "href" and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def data(root: Path) -> Data:
+    return check(files_of(root), TODAY).data
+
+
+@pytest.fixture(scope="module")
+def written(data: Data) -> dict[str, str]:
+    return tables(data, TODAY)
+
+
+def test_every_include_exists_in_both_languages(written: dict[str, str]) -> None:
+    names = [
+        "prices-cheapest",
+        "prices-all",
+        "gpus",
+        "models",
+        "providers",
+        "data-freshness",
+        "assumptions",
+        "data-columns",
+    ]
+    assert set(written) >= {f"{name}.{language}.md" for name in names for language in ("es", "en")}
+
+
+def test_html_is_balanced_without_blank_lines_and_with_unique_ids(written: dict[str, str]) -> None:
+    for name, text in written.items():
+        if text.startswith("<"):
+            outline = Outline(text)
+            assert outline.open == [], name
+            assert len(outline.ids) == len(set(outline.ids)), name
+            assert "\n\n" not in text, name
+
+
+def test_both_languages_have_the_same_rows_and_links(written: dict[str, str]) -> None:
+    for name in {name.split(".")[0] for name in written}:
+        spanish, english = (Outline(written[f"{name}.{language}.md"]) for language in ("es", "en"))
+        assert spanish.ids == english.ids, name
+        assert spanish.links == english.links, name
+
+
+def test_every_offer_has_its_source_its_form_and_its_file(data: Data, written: dict[str, str]) -> None:
+    links = Outline(written["prices-all.en.md"]).links
+    assert sum("/issues/new?template=price.yml" in link for link in links) == len(data.prices)
+    assert sum("/edit/main/data/prices/" in link for link in links) == len(data.prices)
+    assert {row.values["source_url"] for row in data.prices} <= set(links)
+
+
+def test_numbers_are_of_the_language() -> None:
+    assert number(1234567.5, "es", 1) == f"1{THIN}234{THIN}567,5"
+    assert number(1234567.5, "en", 1) == "1,234,567.5"
+    assert usd(0.74, "es") == "US$\u00a00,74"
+    assert usd(0.74, "en") == "$0.74"
+    assert usd(0.0712, "en") == "$0.071"
+    assert (age(1, "es"), age(21, "en")) == ("1 día", "21 days")
+    assert (duration(60, "es"), duration(600, "en"), duration(0.000001, "en")) == ("minuto", "10 min", "microsecond")
+
+
+def test_a_fresh_published_price_leads_and_an_older_cheaper_one_is_only_mentioned(price: str, with_prices) -> None:
+    old = price.replace("1x RTX", "old RTX").replace("0.69", "0.30").replace("2026-11-09", "2026-08-01")
+    computed = price.replace("1x RTX", "scaled RTX").replace("0.69", "0.50").replace("listed", "scaled")
+    data = with_prices(price, computed, old)
+    leading = leaders(frame(data, TODAY))["on-demand"].loc["rtx-4090-24gb"]
+    assert leading["offer"] == "1x RTX 4090"
+    shown = tables(data, TODAY)["prices-cheapest.en.md"]
+    assert "$0.69" in shown
+    assert "$0.30 <small>Acme · 121 days</small>" in shown
+
+
+def test_prices_over_sixty_days_are_greyed(price: str, with_prices) -> None:
+    rows = [price, price.replace("1x", "2x").replace("2026-11-09", "2026-09-30")]
+    text = tables(with_prices(*rows), TODAY)["prices-all.es.md"]
+    assert re.findall(r'<tr id="acme-(\dx)-rtx[^"]*" class="old">', text) == ["2x"]
+    assert "61 días" in text
+
+
+def test_text_of_the_data_is_escaped(price: str, with_prices) -> None:
+    data = with_prices(price.replace("1x RTX 4090", "<img src=x onerror=alert(1)> & co"))
+    text = tables(data, TODAY)["prices-all.en.md"]
+    assert "<img" not in text
+    assert "&lt;img src=x onerror=alert(1)&gt; &amp; co" in text
+
+
+def test_the_catalog_is_typed_and_the_same_every_time(price: str, with_prices) -> None:
+    data = with_prices(price.replace(",eu,", ",,"))
+    text = bundle(data, TODAY)
+    assert text == bundle(with_prices(price.replace(",eu,", ",,")), TODAY)
+    catalog = json.loads(text)
+    assert {key: catalog[key] for key in ("format", "data", "as_of")} == {
+        "format": 1, "data": "2026-11-09", "as_of": "2026-11-30",
+    }  # fmt: skip
+    assert catalog["offers"] == [{
+        "provider": "acme", "offer": "1x RTX 4090", "gpu": "rtx-4090-24gb", "gpus": 1, "region": None,
+        "purchase": "on-demand", "usd_per_hour": 0.69, "vcpus": 8, "ram_gib": 32, "price_basis": "listed",
+        "confidence": "A", "assumed": [], "checked": "2026-11-09", "source_url": "https://acme.example/prices",
+    }]  # fmt: skip
+    gpu = catalog["gpus"][0]
+    assert (gpu["usable_gib"], gpu["ecc"], gpu["fp4_dense_tflops"], gpu["compute_capability"]) == (
+        23.64,
+        True,
+        None,
+        "8.9",
+    )
+    assert catalog["models"][0]["config"] == {"hidden_size": 64}
+    assert (catalog["providers"][0]["spot"], catalog["providers"][0]["stop"]) == (True, None)
+
+
+def test_the_documentation_names_every_column(written: dict[str, str]) -> None:
+    for language in ("es", "en"):
+        text = written[f"data-columns.{language}.md"]
+        for table in schema.TABLES.values():
+            for column in table.columns:
+                assert f"| `{column.name}` |" in text
