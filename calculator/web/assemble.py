@@ -203,15 +203,10 @@ def has_bytecode(archive: Path) -> bool:
         return any(name.endswith(".pyc") for name in opened.namelist())
 
 
-def pyodide_info() -> dict[str, str]:
-    """Return what Pyodide says of itself: `version` and `python`, among others."""
-    info: dict[str, str] = json.loads((PYODIDE / "pyodide-lock.json").read_text())["info"]
-    return info
-
-
 def same_python() -> bool:
     """Say whether this Python and Pyodide's are of one minor version, and so read the same bytecode."""
-    return pyodide_info()["python"].split(".")[:2] == [str(part) for part in sys.version_info[:2]]
+    theirs = json.loads((PYODIDE / "pyodide-lock.json").read_text())["info"]["python"]
+    return str(theirs).split(".")[:2] == [str(part) for part in sys.version_info[:2]]
 
 
 def bytecode() -> None:
@@ -311,7 +306,8 @@ def app_folder() -> str:
 
 def pyodide_folder() -> str:
     """Return the name of Pyodide's folder, by content too: it outlives a change of prices."""
-    return f"pyodide-{pyodide_info()['version']}-{folder_hash(BUILD / 'pyodide')}"
+    version = json.loads((PYODIDE / "package.json").read_text())["version"]
+    return f"pyodide-{version}-{folder_hash(BUILD / 'pyodide')}"
 
 
 def versions() -> dict[str, str]:
