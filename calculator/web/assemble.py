@@ -194,7 +194,7 @@ def compile_with_pyodide_build(archive: Path, target: Path) -> None:
 
 def compile_inside_pyodide(archive: Path, target: Path) -> None:
     """Compile a zip or wheel inside Pyodide under node: works with any Python, takes longer."""
-    run("node", NODE_TOOL, "compile", PYODIDE, archive, target)
+    run("node", NODE_TOOL, "compile", PYODIDE / "python_stdlib.zip", archive, target)
 
 
 def has_bytecode(archive: Path) -> bool:
@@ -223,7 +223,9 @@ def make_bytecode(compile_archive: Callable[[Path, Path], None], our_wheel: Path
 
     probes = work / "probes.json"
     probes.write_text(json.dumps(probe_requests()))
-    found = run("node", NODE_TOOL, "modules", PYODIDE, built_wheel(), APP / "catalog.json", probes)
+    found = run(
+        "node", NODE_TOOL, "modules", PYODIDE / "python_stdlib.zip", built_wheel(), APP / "catalog.json", probes
+    )
     used = set(json.loads(found.splitlines()[-1]))
     pruned = work / "python_stdlib.zip"
     repack(PYODIDE / pruned.name, pruned, lambda name: name in used or name.startswith(ALWAYS_KEPT))

@@ -1,20 +1,14 @@
 // Pyodide under node, for the build and the tests. One command per need:
 //
-//   node pyodide_node.mjs modules PYODIDE WHEEL CATALOG REQUESTS   print the standard library's files that our package uses
-//   node pyodide_node.mjs compile PYODIDE ARCHIVE OUT              copy a zip or wheel with its .py compiled to .pyc
-//   node pyodide_node.mjs answers PYODIDE WHEEL CATALOG REQUESTS   print the answers, one JSON line per request
+//   node pyodide_node.mjs modules LIBRARY WHEEL CATALOG REQUESTS   print the standard library's files that our package uses
+//   node pyodide_node.mjs compile LIBRARY ARCHIVE OUT              copy a zip or wheel with its .py compiled to .pyc
+//   node pyodide_node.mjs answers LIBRARY WHEEL CATALOG REQUESTS   print the answers, one JSON line per request
 //
-// PYODIDE is a folder with Pyodide's files; REQUESTS is a JSON file with a list of requests, each a text or an object.
+// LIBRARY is the python_stdlib.zip to start with; REQUESTS is a JSON file with a list of requests, each a text or an object.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-
-/** @param {string} folder */
-async function start(folder) {
-  const { loadPyodide } = await import(pathToFileURL(resolve(folder, "pyodide.mjs")).href);
-  return loadPyodide({ indexURL: resolve(folder), stdout: (/** @type {string} */ line) => process.stderr.write(line + "\n") });
-}
+import { loadPyodide } from "pyodide";
 
 /**
  * Import our package straight from its wheel, as the page's worker does, and answer every request.
@@ -68,9 +62,9 @@ with zipfile.ZipFile("/source.zip") as old, zipfile.ZipFile("/compiled.zip", "w"
         new.writestr(name, content)
 `;
 
-/** @param {string} command @param {string} folder @param {string[]} files */
-async function main(command, folder, files) {
-  const pyodide = await start(folder);
+/** @param {string} command @param {string} library @param {string[]} files */
+async function main(command, library, files) {
+  const pyodide = await loadPyodide({ stdLibURL: resolve(library) });
   if (command === "modules") {
     answer(pyodide, files[0], files[1], files[2]);
     pyodide.runPython(IMPORT_EVERYTHING);
@@ -86,9 +80,9 @@ async function main(command, folder, files) {
   }
 }
 
-const [command, folder, ...files] = process.argv.slice(2);
+const [command, library, ...files] = process.argv.slice(2);
 try {
-  await main(command, folder, files);
+  await main(command, library, files);
 } catch (error) {
   console.error(String(error)); // not node's own report: it prints the failing line, and Pyodide's is a megabyte long
   process.exitCode = 1;

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.site, pytest.mark.slow]
 
 METHODS = ("full", "lora", "qlora")
 REQUESTS = 60
+LIBRARY = "python_stdlib.zip"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +42,10 @@ def requests(catalog_path: Path) -> list[object]:
     return [*assemble.requests().values(), *drawn, *assemble.probe_requests()]
 
 
-def answers_in_pyodide(pyodide: Path, wheel: Path, catalog: Path, requests: list[object], tmp_path: Path) -> list[str]:
+def answers_in_pyodide(library: Path, wheel: Path, catalog: Path, requests: list[object], tmp_path: Path) -> list[str]:
     listed = tmp_path / "requests.json"
     listed.write_text(json.dumps(requests))
-    return assemble.run("node", assemble.NODE_TOOL, "answers", pyodide, wheel, catalog, listed).splitlines()
+    return assemble.run("node", assemble.NODE_TOOL, "answers", library, wheel, catalog, listed).splitlines()
 
 
 def answers_here(catalog_path: Path, requests: list[object]) -> list[str]:
@@ -56,7 +57,9 @@ def test_the_page_and_cpython_answer_with_the_same_bytes(
     root: Path, catalog_path: Path, requests: list[object], tmp_path: Path
 ) -> None:
     here = answers_here(catalog_path, requests)
-    there = answers_in_pyodide(root / "build/pyodide", root / "build/app/ajuste.whl", catalog_path, requests, tmp_path)
+    there = answers_in_pyodide(
+        root / "build/pyodide" / LIBRARY, root / "build/app/ajuste.whl", catalog_path, requests, tmp_path
+    )
     assert there == here
     answered = sum(json.loads(answer)["ok"] for answer in here)
     assert REQUESTS / 2 <= answered < len(here)  # most can be answered, and refusals are compared too
@@ -65,7 +68,14 @@ def test_the_page_and_cpython_answer_with_the_same_bytes(
 def test_every_module_of_ours_imports_from_the_pruned_library(root: Path, catalog_path: Path, tmp_path: Path) -> None:
     listed = tmp_path / "requests.json"
     listed.write_text("[]")
-    tool = (assemble.NODE_TOOL, "modules", root / "build/pyodide", root / "build/app/ajuste.whl", catalog_path, listed)
+    tool = (
+        assemble.NODE_TOOL,
+        "modules",
+        root / "build/pyodide" / LIBRARY,
+        root / "build/app/ajuste.whl",
+        catalog_path,
+        listed,
+    )
     used = json.loads(assemble.run("node", *tool).splitlines()[-1])
     assert used
     assert all(name.endswith(".pyc") for name in used)  # nothing is compiled in the reader's browser
@@ -85,7 +95,9 @@ def test_bytecode_made_either_way_gives_the_same_answers(
     wheel, pyodide = tmp_path / "ajuste.whl", tmp_path / "pyodide"
     assemble.make_bytecode(compile_archive, wheel, pyodide)
     asked = list(assemble.requests().values())
-    assert answers_in_pyodide(pyodide, wheel, catalog_path, asked, tmp_path) == answers_here(catalog_path, asked)
+    assert answers_in_pyodide(pyodide / LIBRARY, wheel, catalog_path, asked, tmp_path) == answers_here(
+        catalog_path, asked
+    )
 
 
 def test_a_broken_wheel_is_reported_in_a_sentence(root: Path, catalog_path: Path, tmp_path: Path) -> None:
@@ -94,7 +106,15 @@ def test_a_broken_wheel_is_reported_in_a_sentence(root: Path, catalog_path: Path
     listed.write_text("[]")
     (tmp_path / "broken.whl").write_bytes(b"no zip")
     done = subprocess.run(
-        ["node", assemble.NODE_TOOL, "answers", root / "build/pyodide", tmp_path / "broken.whl", catalog_path, listed],
+        [
+            "node",
+            assemble.NODE_TOOL,
+            "answers",
+            root / "build/pyodide" / LIBRARY,
+            tmp_path / "broken.whl",
+            catalog_path,
+            listed,
+        ],
         capture_output=True,
         text=True,
         check=False,
