@@ -80,9 +80,6 @@ export const FIELDS = {
   "job.keep_storage_days": { kind: "number" },
 };
 
-/** The questions always in view, in the order of asking; the model and the method come before. */
-export const DATA_FIELDS = ["sequence_length", "dataset.mean_tokens", "dataset.examples", "dataset.epochs"];
-
 /** @type {[string, string[]][]} The fold: group, fields. */
 export const SETTINGS = [
   ["batch", ["micro_batch", "grad_accum", "padding"]],

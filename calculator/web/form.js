@@ -1,6 +1,6 @@
 // request and plan → the form's HTML. No DOM. A field shows what was asked, else what the plan filled in and from where.
 
-import { DATA_FIELDS, FIELDS, METHODS, modeFields, OTHER_METHODS, SETTINGS, trainsBase } from "./fields.js";
+import { FIELDS, METHODS, modeFields, OTHER_METHODS, SETTINGS, trainsBase } from "./fields.js";
 import { html } from "./html.js";
 
 /** @typedef {import("./html.js").Html} Html */
@@ -48,7 +48,7 @@ class Form {
   }
 
   mode() {
-    const { view, plan } = this;
+    const { plan } = this;
     const own = modeFields(plan);
     return html`<div class="aj-mode">
       ${this.segments("mode", ["find-gpu", "have-gpu", "have-budget"], String(plan.mode))}
@@ -167,8 +167,8 @@ class Form {
     }`;
     return html`<div class="aj-field aj-${field.kind} ${changed && setting && "aj-changed"}" data-field="${name}">
       <label for="${id}">${view.say(`field.${name}`)} ${hint && html`<small>${hint}</small>`}</label>
-      <div class="aj-input">${this.control(name, field, id, fault)}${field.unit && html`<span class="aj-unit" aria-hidden="true">${view.say(field.unit)}</span>`}</div>
       <p class="aj-hint" id="${id}-note">${echo && html`<span class="aj-echo">${view.say("error.echo", { value: echo })}</span> `}${note}</p>
+      <div class="aj-input">${this.control(name, field, id, fault)}${field.unit && html`<span class="aj-unit" aria-hidden="true">${view.say(field.unit)}</span>`}</div>
       ${fault}
     </div>`;
   }
@@ -185,14 +185,15 @@ class Form {
    * @param {string} name
    * @param {import("./fields.js").Field} field
    * @param {string} id
-   * @param {unknown} fault
+   * @param {Html | null} fault
    */
   control(name, field, id, fault) {
     const { view, state, plan } = this;
     const value = plan[name];
+    /** @type {Html} */
     const marks = html`id="${id}" name="${name}" aria-describedby="${id}-note" ${fault && html`aria-invalid="true"`}`;
     if (field.kind === "boolean") {
-      return html`<label class="aj-switch"><input type="checkbox" ${marks} ${value && html`checked`}><span></span></label>`;
+      return html`<label class="aj-switch"><input type="checkbox" ${marks} ${value === true && html`checked`}><span></span></label>`;
     }
     if (field.kind === "choice") {
       /** @type {[string, string][]} */

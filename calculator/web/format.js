@@ -127,6 +127,7 @@ export class Format {
   /**
    * US dollars: cents below 100.
    * @param {number} value
+   * @returns {string}
    */
   usd(value) {
     if (value > 0 && value < 0.005) return `<${HARD_SPACE}${this.usd(0.01)}`;

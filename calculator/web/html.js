@@ -52,5 +52,5 @@ export function html(parts, ...values) {
  * @param {Html} page
  */
 export function compact(page) {
-  return page.text.replace(/\s*\n\s*/g, " ").replace(/> </g, "><").trim();
+  return page.text.replace(/\s*\n\s*/g, " ").trim();
 }

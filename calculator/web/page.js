@@ -2,7 +2,7 @@
 
 import { renderForm } from "./form.js";
 import { html } from "./html.js";
-import { renderAnswer, renderSummary } from "./render.js";
+import { renderAnswer, renderStrip, renderSummary, summarize } from "./render.js";
 
 /** @typedef {import("./text.js").View} View */
 
@@ -12,7 +12,7 @@ import { renderAnswer, renderSummary } from "./render.js";
  * @param {View} view
  */
 export function renderPage(answer, form, view) {
-  return html`<div class="aj-calc" data-language="${view.language}">
+  return html`<div class="aj-calc" data-language="${view.language}" data-base="${view.base}">
     <div class="aj-ask">${renderForm(form, view)}</div>
     <div class="aj-reply">
       <noscript><p class="aj-status">${view.say("noscript")}</p></noscript>
@@ -20,7 +20,7 @@ export function renderPage(answer, form, view) {
       <div class="aj-answer" id="aj-answer">${renderAnswer(answer, view, { state: "built" })}</div>
     </div>
     <p class="aj-visually-hidden" id="aj-live" aria-live="polite"></p>
-    <a class="aj-strip" id="aj-strip" href="#verdict" hidden></a>
+    <a class="aj-strip aj-${summarize(answer, view).verdict}" id="aj-strip" href="#verdict" hidden>${renderStrip(answer, view)}</a>
   </div>`;
 }
 

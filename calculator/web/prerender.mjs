@@ -50,7 +50,7 @@ function downloads() {
   return Object.fromEntries(
     [...paths, ...own].map((path) => {
       const content = readFileSync(path);
-      return [path.split(/[\\/]/).pop(), { sent: gzipSync(content).length, bytes: content.length }];
+      return [path.split(/[\\/]/).pop(), { sent: gzipSync(new Uint8Array(content)).length, bytes: content.length }];
     }),
   );
 }

@@ -25,6 +25,8 @@ import { html } from "./html.js";
  * @property {Offer | null} lead the offer that time and bill speak of
  */
 
+/** @typedef {Pick<Reading, "verdict" | "sentence" | "usable" | "row">} Judgement */
+
 const SHOWN_OFFERS = 10;
 
 /**
@@ -43,6 +45,7 @@ export function read(answer, view) {
  * The verdict on the card that was asked for.
  * @param {Answer} answer
  * @param {View} view
+ * @returns {Judgement}
  */
 function judgeCard(answer, view) {
   const { gpus, memory, plan } = answer;
@@ -74,6 +77,7 @@ function judgeCard(answer, view) {
  * @param {Answer} answer
  * @param {View} view
  * @param {Offer | null} lead
+ * @returns {Judgement}
  */
 function judgeMarket(answer, view, lead) {
   const { gpus, plan } = answer;
@@ -176,6 +180,16 @@ export function renderAnswer(answer, view, { state = "live", undo = [] } = {}) {
 export function renderSummary(answer, view) {
   const reading = read(answer, view);
   return html`${verdict(answer, view, reading)} ${numbers(answer, view, reading)} ${memory(answer, view, reading)}`;
+}
+
+/**
+ * The answer in one line, for the strip at a phone's lower edge.
+ * @param {Answer} answer
+ * @param {View} view
+ */
+export function renderStrip(answer, view) {
+  const { verdict: kind, sentence, memory: gib, time: hours, bill: usd } = summarize(answer, view);
+  return html`<b>${ICONS[kind]}${sentence}</b> <span>${gib}</span> <span>${hours}</span> <span>${usd}</span>`;
 }
 
 const ICONS = {

@@ -1,0 +1,479 @@
+// The page: what a person does becomes a request, the worker's answer becomes HTML. Loaded as a module by the
+// calculator's pages; everything else is found beside it, so that it works under any path.
+
+import { Combobox } from "./combobox.js";
+import { Engine } from "./engine.js";
+import { FIELDS, flatten, OTHER_METHODS, unflatten } from "./fields.js";
+import { renderForm } from "./form.js";
+import { readNumber } from "./format.js";
+import { fromFragment, toFragment } from "./link.js";
+import { html } from "./html.js";
+import { morph } from "./morph.js";
+import { renderAnswer, renderStrip, summarize } from "./render.js";
+import { View } from "./text.js";
+
+/** @typedef {import("./fields.js").Flat} Flat */
+
+/** What the modes start from when nothing was typed. */
+/** @type {Record<string, Flat>} */
+const MODE_STARTS = {
+  "find-gpu": {},
+  "have-gpu": { gpu: "rtx-4090-24gb" },
+  "have-budget": { "job.budget_usd": 20, "job.deadline_h": 24 },
+};
+/** A change of these may change every default. */
+const DECIDE_DEFAULTS = ["model", "method", "framework", "mode", "framework_version", "task"];
+
+class Calculator {
+  /**
+   * @param {HTMLElement} root
+   * @param {View} view
+   * @param {any} known names.json
+   * @param {any} build build.json
+   * @param {URL} folder
+   */
+  constructor(root, view, known, build, folder) {
+    this.root = root;
+    this.view = view;
+    this.known = known;
+    /** @type {Flat} The question that the page was published with. */
+    this.start = { model: known.plan.model, method: known.plan.method };
+
+    /** @type {Flat} What differs from the default question. */
+    this.request = {};
+    /** @type {Flat} */
+    this.plan = known.plan;
+    /** @type {Record<string, string>} */
+    this.sources = known.sources;
+    /** @type {Flat} Values that the estimator filled in, as last seen: typing one of them again is no change. */
+    this.filled = filledOf(this.plan, this.sources);
+    /** @type {Record<string, string>} */
+    this.drafts = {};
+    /** @type {Record<string, string>} */
+    this.echoes = {};
+    /** @type {Record<string, import("./form.js").Fault>} */
+    this.faults = {};
+    /** @type {{before: Flat, change: Flat}[]} */
+    this.undo = [];
+    /** @type {Record<string, Flat>} What was typed in the modes that were left. */
+    this.left = {};
+    this.dataOpen = false;
+    /** @type {any} The last answer that came. */
+    this.answer = null;
+    /** @type {import("./link.js").Then | null} */
+    this.then = null;
+    this.asked = this.text();
+    this.saver = Boolean(/** @type {any} */ (navigator).connection?.saveData);
+
+    const { downloads } = known;
+    const at = (/** @type {string} */ path) => new URL(path, folder).href;
+    this.engine = new Engine(folder, { pyodide: at(build.pyodide), wheel: at(build.wheel), catalog: at(build.catalog), downloads }, {
+      answered: (answer, request) => this.answered(answer, request),
+      loading: (progress) => this.loading(progress),
+      ready: () => this.status(null),
+      broken: () => this.broken(),
+    });
+    this.listen();
+    this.watch();
+    this.adopt(location.hash);
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return /** @type {HTMLElement} */ (this.root.querySelector(id));
+  }
+
+  /** The request as the estimator takes it. */
+  text() {
+    return JSON.stringify(unflatten({ ...this.start, ...this.request }));
+  }
+
+  // What people do
+
+  listen() {
+    const { root, view } = this;
+    const models = Object.entries(view.names.models).map(([id, m]) => ({
+      id,
+      name: m.name,
+      detail: m.parameters ? view.format.parameters(m.parameters) : "",
+      search: `${m.name} ${m.family} ${m.hf_id ?? ""} ${id}`,
+    }));
+    new Combobox(root, models, {
+      none: view.say("model.none"),
+      choose: (id) => this.set({ model: id }, true),
+      type: (text) => this.typeModel(text),
+    });
+    const ask = this.find(".aj-ask");
+    for (const event of ["focusin", "pointerdown"]) ask.addEventListener(event, () => this.wake(), { passive: true });
+    root.addEventListener("input", (event) => this.typed(/** @type {HTMLInputElement} */ (event.target)));
+    root.addEventListener("change", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
+    root.addEventListener("submit", (event) => event.preventDefault());
+    root.addEventListener("click", (event) => {
+      const button = event.target instanceof Element && event.target.closest("button");
+      if (button) this.pressed(button);
+    });
+    root.addEventListener("paste", (event) => {
+      const text = event.clipboardData?.getData("text") ?? "";
+      if (event.target !== this.find("#aj-model") || !text.trim().startsWith("{")) return;
+      event.preventDefault();
+      this.typeModel(text);
+    });
+    addEventListener("popstate", () => this.adopt(location.hash));
+    addEventListener("hashchange", () => this.adopt(location.hash));
+  }
+
+  wake() {
+    if (!this.saver && this.engine.state === "off") this.engine.ask(this.text());
+  }
+
+  /** @param {HTMLInputElement} control */
+  typed(control) {
+    const field = FIELDS[control.name];
+    if (!field || control.type !== "text") return;
+    const { name, value } = control;
+    delete this.faults[name];
+    delete this.drafts[name];
+    delete this.echoes[name];
+    if (value.trim() === "") return this.set({ [name]: undefined });
+    const kind = field.kind === "integer" ? "integer" : "number";
+    const { value: number, echo } = readNumber(value, kind, this.view.language);
+    if (number === null) {
+      this.drafts[name] = value;
+      this.faults[name] = { message: this.view.say(kind === "integer" ? "error.integer" : "error.number"), suggestions: [] };
+      return this.render();
+    }
+    if (echo) this.echoes[name] = this.view.format.plain(number);
+    this.set({ [name]: number });
+  }
+
+  /** @param {HTMLInputElement} control */
+  chosen(control) {
+    const { name, value, type } = control;
+    if (name === "model") return this.typeModel(value);
+    if (name === "mode") return this.setMode(value);
+    if (name === "method") return this.set({ method: value === "more" ? OTHER_METHODS[0] : value }, true);
+    const field = FIELDS[name];
+    if (!field) return;
+    if (type === "checkbox") this.set({ [name]: control.checked }, true);
+    else if (field.kind === "choice") this.set({ [name]: value === "" ? undefined : value }, true);
+    else this.commit();
+    this.render();
+  }
+
+  /** @param {string} text */
+  typeModel(text) {
+    const typed = text.trim();
+    const { models } = this.view.names;
+    if (!typed || typed === this.view.model(/** @type {any} */ (this.request.model ?? this.start.model))) return;
+    if (typed.startsWith("{")) {
+      try {
+        this.set({ model: JSON.parse(typed) }, true);
+        this.find("#aj-model").blur();
+      } catch (error) {
+        this.drafts.model = typed.slice(0, 80);
+        this.faults.model = { message: this.view.say("error.config", { detail: String(/** @type {Error} */ (error).message) }), suggestions: [] };
+        this.render();
+      }
+      return;
+    }
+    const same = Object.entries(models).find(([id, m]) => [id, m.name, m.hf_id].some((n) => n?.toLowerCase() === typed.toLowerCase()));
+    this.set({ model: same ? same[0] : typed }, true);
+    if (!same) this.drafts.model = typed;
+  }
+
+  /** @param {string} mode */
+  setMode(mode) {
+    const before = String(this.request.mode ?? this.start.mode ?? "find-gpu");
+    const own = Object.keys(MODE_STARTS[before] ?? {});
+    this.left[before] = Object.fromEntries(own.filter((name) => name in this.request).map((name) => [name, this.request[name]]));
+    const cleared = Object.fromEntries(own.map((name) => [name, undefined]));
+    this.set({ ...cleared, mode, ...MODE_STARTS[mode], ...this.left[mode] }, true);
+  }
+
+  /** @param {Element} button */
+  pressed(button) {
+    const { change, reset, undo, share, toggle, start } = /** @type {HTMLElement} */ (button).dataset;
+    if (change) {
+      const changes = JSON.parse(change);
+      if (button.closest(".aj-levers")) {
+        const before = Object.fromEntries(Object.keys(changes).map((name) => [name, this.request[name]]));
+        this.undo.push({ before, change: changes });
+      }
+      for (const name of Object.keys(changes)) delete this.drafts[name];
+      this.set(changes, true);
+    } else if (reset) {
+      delete this.drafts[reset];
+      this.set({ [reset]: undefined }, true);
+    } else if (undo) {
+      const [{ before }] = this.undo.splice(Number(undo), 1);
+      this.set(before, true);
+    } else if (share) {
+      this.share(share, button);
+    } else if (toggle) {
+      this.dataOpen = !this.dataOpen;
+      this.render();
+    } else if (start) {
+      this.saver = false;
+      this.engine.failures = 0;
+      this.engine.ask(this.text());
+    }
+  }
+
+  // The request
+
+  /**
+   * Changes fields; undefined takes one back to its default.
+   * @param {Flat} changes
+   * @param {boolean} [commit] a whole step, which the browser's back button undoes
+   */
+  set(changes, commit = false) {
+    const defaults = { ...this.filled, ...this.start };
+    for (const [name, value] of Object.entries(changes)) {
+      delete this.faults[name];
+      if (value === undefined || JSON.stringify(value) === JSON.stringify(defaults[name])) delete this.request[name];
+      else this.request[name] = value;
+    }
+    if (Object.keys(changes).some((name) => DECIDE_DEFAULTS.includes(name))) this.filled = {};
+    this.then = null;
+    if (commit) this.commit();
+    this.ask();
+  }
+
+  ask() {
+    this.render();
+    const text = this.text();
+    if (text === this.asked && this.answer) return;
+    this.asked = text;
+    if (this.saver && this.engine.state === "off") return this.offer();
+    this.engine.ask(text);
+    clearTimeout(this.slow);
+    this.slow = setTimeout(() => this.dim(true), this.engine.state === "ready" ? 300 : 0);
+  }
+
+  /** Puts the request into the address: one step of the browser's history. */
+  commit() {
+    const fragment = this.fragment();
+    if (fragment.replace("#", "") === location.hash.replace(/^#|&~.*/g, "")) return;
+    history.pushState(null, "", fragment === "#" ? location.pathname + location.search : fragment);
+  }
+
+  /** @param {import("./link.js").Then} [then] */
+  fragment(then) {
+    const own = Object.keys(this.request).length > 0;
+    return own ? toFragment({ ...this.start, ...this.request }, then) : "#";
+  }
+
+  /** @param {string} hash */
+  adopt(hash) {
+    const found = fromFragment(hash);
+    if (!found && !Object.keys(this.request).length) return;
+    if (!found && hash.length > 1) return; // an anchor of the page
+    const request = found?.request ?? {};
+    this.then = found?.then ?? null;
+    this.request = Object.fromEntries(
+      Object.entries(request).filter(([name, value]) => value !== this.start[name]),
+    );
+    Object.assign(this, { drafts: {}, echoes: {}, faults: {}, undo: [], filled: {} });
+    this.ask();
+  }
+
+  // The answer
+
+  /**
+   * @param {any} answer
+   * @param {string} request
+   */
+  answered(answer, request) {
+    clearTimeout(this.slow);
+    if (!answer.ok) return this.refused(answer.error);
+    const { defaults, ...plan } = answer.plan;
+    this.answer = answer;
+    this.plan = flatten(plan);
+    this.sources = defaults;
+    this.filled = filledOf(this.plan, defaults);
+    this.faults = Object.fromEntries(Object.entries(this.faults).filter(([name]) => name in this.drafts && name !== "model"));
+    this.dim(false);
+    this.status(null);
+    this.render();
+    const { version, data, middles } = this.now();
+    if (location.hash && request === this.text() && this.fragment() !== "#" && fromFragment(location.hash)) {
+      if (this.then) this.compare();
+      else history.replaceState(null, "", this.fragment({ version, data, middles }));
+    }
+    clearTimeout(this.speech);
+    this.speech = setTimeout(() => this.speak(), 1000);
+  }
+
+  now() {
+    const { versions } = this.answer;
+    return { version: versions.estimator, data: versions.data, middles: summarize(this.answer, this.view).middles };
+  }
+
+  /** Says what moved since a link was made. */
+  compare() {
+    const { view } = this;
+    const { format } = view;
+    const then = /** @type {import("./link.js").Then} */ (this.then);
+    const writers = [format.gib, format.duration, format.usd].map((f) => f.bind(format));
+    const now = this.now();
+    const words = (/** @type {(number | null)[]} */ middles) => middles.map((m, i) => (m === null ? "—" : writers[i](m))).join(" · ");
+    const [before, after] = [words(then.middles), words(now.middles.map((m) => (m === null ? null : Number(m.toPrecision(3)))))];
+    const text =
+      before === after
+        ? view.say("state.thenUnchanged", { date: format.date(then.data) })
+        : view.say("state.then", { then: before, now: after });
+    this.status(html`<p>${text}</p>`);
+  }
+
+  /** @param {{code: string, field: string, message: Record<string, string>, suggestions: string[]}} error */
+  refused(error) {
+    const { view } = this;
+    const field = error.field in FIELDS || !error.field.startsWith("model.") ? error.field : "model";
+    const values = error.code === "unknown-field" ? [] : error.suggestions;
+    this.faults[field] = {
+      message: error.message[view.language],
+      suggestions: values.map((value) => ({ field, value, label: view.value(field, value) })),
+    };
+    this.status(null);
+    this.dim(true);
+    this.render();
+  }
+
+  speak() {
+    const { sentence, memory, time, bill } = summarize(this.answer, this.view);
+    this.find("#aj-live").textContent = this.view.say("live.sentence", { verdict: sentence, memory, time, bill });
+  }
+
+  // What is seen
+
+  render() {
+    const { view, plan, sources, request, drafts, faults, echoes, dataOpen } = this;
+    morph(this.find(".aj-ask"), String(renderForm({ plan, sources, request: { ...request }, drafts, faults, echoes, dataOpen }, view)));
+    if (!this.answer) return;
+    if (this.answer !== this.rendered) {
+      this.rendered = this.answer;
+      const undo = this.undo.map((step) => step.change);
+      morph(this.find("#aj-answer"), String(renderAnswer(this.answer, view, { state: "live", undo })));
+      const strip = this.find("#aj-strip");
+      morph(strip, String(renderStrip(this.answer, view)));
+      strip.className = `aj-strip aj-${summarize(this.answer, view).verdict}`;
+    }
+  }
+
+  /** @param {boolean} stale */
+  dim(stale) {
+    this.find("#aj-answer").classList.toggle("aj-stale", stale);
+    this.find("#aj-answer").setAttribute("aria-busy", String(stale && this.engine.state !== "broken"));
+  }
+
+  /** @param {import("./html.js").Html | null} content */
+  status(content) {
+    const box = this.find("#aj-status");
+    box.hidden = !content;
+    morph(box, String(content ?? ""));
+  }
+
+  /** @param {number} bytes */
+  megabytes(bytes) {
+    return `${this.view.format.number(bytes / 1e6, 1)}\u00a0MB`;
+  }
+
+  /** @param {{sent: number, total: number} | null} progress */
+  loading(progress) {
+    if (this.text() === JSON.stringify(this.start)) return; // the answer in view is the right one: nobody waits
+    const { view } = this;
+    const words = progress
+      ? view.say("state.download", { done: this.megabytes(progress.sent), total: this.megabytes(progress.total) })
+      : view.say("state.start");
+    this.status(html`<p><b>${view.say("state.previous")}.</b> ${words}</p><progress max="1" value="${progress ? progress.sent / progress.total : 1}" aria-label="${words}"></progress>`);
+  }
+
+  offer() {
+    const { view } = this;
+    const total = Object.values(this.known.downloads).reduce((sum, size) => sum + size.sent, 0);
+    this.dim(true);
+    this.status(html`<p>${view.say("state.saver", { total: this.megabytes(total) })}</p>
+      <p><button type="button" data-start="1">${view.say("state.saverButton")}</button></p>`);
+  }
+
+  broken() {
+    const { view } = this;
+    this.dim(this.text() !== JSON.stringify(this.start));
+    this.status(html`<p>${view.say("state.broken")}</p><pre><code>python -m ajuste '${this.text()}'</code></pre>
+      <p><button type="button" data-start="1">${view.say("state.retry")}</button></p>`);
+  }
+
+  /**
+   * @param {string} what link or summary
+   * @param {Element} button
+   */
+  async share(what, button) {
+    const { view } = this;
+    const link = new URL(this.answer ? this.fragment(this.now()) : this.fragment(), location.href).href;
+    const text = what === "link" ? link : this.summary(link);
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = view.say(what === "link" ? "share.copied" : "share.summaryCopied");
+      setTimeout(() => (button.textContent = label), 2000);
+    } catch {
+      this.status(html`<p>${view.say("share.failed", { text })}</p>`);
+    }
+  }
+
+  /**
+   * Four lines and the link, for a chat.
+   * @param {string} link
+   */
+  summary(link) {
+    const lines = ["#verdict h2", "#verdict p", ".aj-numbers", "#picks li"].map((part) => {
+      const found = this.root.querySelector(part);
+      return [...(found?.querySelectorAll("dt, dd:not(.aj-note)") ?? [])].map((e) => e.textContent?.trim()).filter(Boolean).join(" ") || found?.textContent?.trim();
+    });
+    return [...lines, link].filter(Boolean).map((line) => String(line).replace(/\s+/g, " ")).join("\n");
+  }
+
+  /** On a phone a strip repeats the answer while it is out of sight and no keyboard is open. */
+  watch() {
+    const strip = this.find("#aj-strip");
+    let away = false;
+    const show = () => {
+      const keyboard = window.visualViewport ? window.visualViewport.height < window.innerHeight * 0.75 : false;
+      const typing = document.activeElement instanceof HTMLInputElement && document.activeElement.type === "text" && navigator.maxTouchPoints > 0;
+      strip.hidden = !away || keyboard || typing || !strip.childElementCount;
+    };
+    new IntersectionObserver(([entry]) => {
+      away = !entry.isIntersecting;
+      show();
+    }).observe(this.find("#verdict"));
+    window.visualViewport?.addEventListener("resize", show);
+    this.root.addEventListener("focusin", show);
+    this.root.addEventListener("focusout", show);
+    strip.addEventListener("click", (event) => {
+      event.preventDefault();
+      this.find("#verdict").scrollIntoView({ block: "center" });
+    });
+  }
+}
+
+/** @param {Flat} plan @param {Record<string, string>} sources */
+function filledOf(plan, sources) {
+  const names = Object.keys(plan).filter((name) => name in sources || name.split(".")[0] in sources);
+  return Object.fromEntries(names.map((name) => [name, plan[name]]));
+}
+
+async function begin() {
+  const root = /** @type {HTMLElement | null} */ (document.querySelector(".aj-calc"));
+  if (!root) return;
+  const folder = new URL(".", import.meta.url);
+  const language = root.dataset.language === "en" ? "en" : "es";
+  const files = [`strings/${language}.json`, "names.json", "build.json"];
+  const [sentences, known, build] = await Promise.all(
+    files.map((path) => fetch(new URL(path, folder)).then((response) => response.json())),
+  );
+  const view = new View({ language, sentences, names: known, base: root.dataset.base ?? "../", repository: known.repository });
+  new Calculator(root, view, known, build, folder);
+  root.dataset.ready = "true";
+}
+
+begin();

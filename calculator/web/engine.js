@@ -1,0 +1,91 @@
+// The page's end of the worker: wakes it once, sends the newest request, drops stale ones, restarts it once.
+
+/**
+ * @typedef {object} Listener
+ * @property {(answer: any, request: string) => void} answered
+ * @property {(progress: {sent: number, total: number} | null) => void} loading null: everything is here, Python starts
+ * @property {() => void} ready
+ * @property {(message: string) => void} broken
+ */
+
+export class Engine {
+  /**
+   * @param {URL} folder where worker.js lies
+   * @param {import("./worker.js").Start} start
+   * @param {Listener} listener
+   */
+  constructor(folder, start, listener) {
+    this.folder = folder;
+    this.start = start;
+    this.listener = listener;
+    /** @type {"off" | "loading" | "ready" | "broken"} */
+    this.state = "off";
+    this.failures = 0;
+    this.id = 0;
+    /** @type {string | null} The newest request that nobody has sent yet. */
+    this.wanted = null;
+    /** @type {string | null} The request that is being answered. */
+    this.sent = null;
+    /** @type {Worker | null} */
+    this.worker = null;
+  }
+
+  /** Starts Python unless it runs. */
+  wake() {
+    if (this.state === "loading" || this.state === "ready") return;
+    this.state = "loading";
+    this.worker = new Worker(new URL("worker.js", this.folder), { type: "module" });
+    this.worker.onmessage = ({ data }) => this.hear(data);
+    this.worker.onerror = (event) => {
+      event.preventDefault();
+      this.fail(event.message || "worker");
+    };
+    this.worker.postMessage({ start: this.start });
+  }
+
+  /**
+   * Wants an answer. While one request is being answered only the newest of the others is kept.
+   * @param {string} request
+   */
+  ask(request) {
+    this.wanted = request;
+    this.wake();
+    this.send();
+  }
+
+  send() {
+    if (this.state !== "ready" || this.sent !== null || this.wanted === null) return;
+    this.sent = this.wanted;
+    this.wanted = null;
+    this.worker?.postMessage({ id: ++this.id, request: this.sent });
+  }
+
+  /** @param {any} data */
+  hear(data) {
+    if (data.progress) this.listener.loading(data.progress);
+    else if (data.starting) this.listener.loading(null);
+    else if (data.broken) this.fail(data.broken);
+    else if (data.ready) {
+      this.state = "ready";
+      this.listener.ready();
+      this.send();
+    } else if (data.id === this.id && this.sent !== null) {
+      const request = this.sent;
+      this.sent = null;
+      if (this.wanted === null) this.listener.answered(JSON.parse(data.answer), request);
+      else this.send();
+    }
+  }
+
+  /** @param {string} message */
+  fail(message) {
+    this.worker?.terminate();
+    this.worker = null;
+    this.wanted ??= this.sent;
+    this.sent = null;
+    this.state = "broken";
+    this.failures += 1;
+    if (this.failures === 1) this.wake();
+    else this.listener.broken(message);
+  }
+}

@@ -1,0 +1,107 @@
+// Runs the estimator: Python in its own thread. The page sends {start}, then requests; one string in, one string out.
+//
+//   page → worker   {start: {pyodide, wheel, catalog, downloads}}   {id, request}
+//   worker → page   {progress: {sent, total}} while files arrive   {starting} when they are here   {ready}
+//                   {id, answer}   {broken: message} when Python cannot start or has stopped
+
+/** @typedef {{sent: number, bytes: number}} Size */
+/** @typedef {{pyodide: string, wheel: string, catalog: string, downloads: Record<string, Size>}} Start */
+
+/** @type {(request: string) => string} */
+let estimate;
+
+/** @param {object} message */
+const tell = (message) => self.postMessage(message);
+
+self.onmessage = async ({ data }) => {
+  try {
+    if (data.start) {
+      estimate = await start(data.start);
+      tell({ ready: true });
+    } else {
+      tell({ id: data.id, answer: estimate(data.request) });
+    }
+  } catch (error) {
+    tell({ broken: String(error) });
+  }
+};
+
+/** @param {Start} settings */
+async function start({ pyodide, wheel, catalog, downloads }) {
+  const count = counter(downloads);
+  // Everything at once: left alone, each of Pyodide's files is asked for only when the one before has run.
+  for (const name of ["pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"]) count.fetchEarly(new URL(name, pyodide).href);
+  const script = import(new URL("pyodide.asm.js", pyodide).href).then(() => count.arrived("pyodide.asm.js"));
+  const ours = Promise.all([
+    fetch(wheel).then((response) => response.arrayBuffer()),
+    fetch(catalog).then((response) => response.text()),
+  ]);
+  const { loadPyodide } = await import(new URL("pyodide.mjs", pyodide).href);
+  count.arrived("pyodide.mjs");
+  const [python, [packed, rows]] = await Promise.all([loadPyodide({ indexURL: pyodide }), ours, script]);
+  // The wheel stays a zip: Python imports its compiled modules from there.
+  python.FS.writeFile("/ajuste.whl", new Uint8Array(packed));
+  const system = python.pyimport("sys");
+  system.path.insert(0, "/ajuste.whl");
+  system.destroy();
+  const ajuste = python.pyimport("ajuste");
+  const opened = ajuste.load_catalog(rows);
+  return (/** @type {string} */ request) => ajuste.estimate_json(request, opened);
+}
+
+/**
+ * Counts what arrives through fetch, in bytes as sent, and starts downloads before they are asked for.
+ * @param {Record<string, Size>} downloads
+ */
+function counter(downloads) {
+  const total = Object.values(downloads).reduce((sum, size) => sum + size.sent, 0);
+  const plain = self.fetch.bind(self);
+  /** @type {Map<string, Promise<Response>>} */
+  const early = new Map();
+  let sent = 0;
+  let told = 0;
+
+  /** @param {number} bytes as sent */
+  function add(bytes) {
+    sent += bytes;
+    if (sent - told < total / 50 && sent < total * 0.99) return;
+    told = sent;
+    tell(sent < total * 0.99 ? { progress: { sent: Math.min(sent, total), total } } : { starting: true });
+  }
+
+  /** @param {any} target @param {RequestInit} [init] */
+  async function counted(target, init) {
+    const address = new URL(target.url ?? target, self.location.href).href;
+    const waiting = early.get(address);
+    early.delete(address);
+    if (waiting) return waiting;
+    const response = await plain(target, init);
+    const size = downloads[address.split("/").pop() ?? ""];
+    if (!response.ok) throw new Error(`${response.status} ${address}`);
+    if (!size || !response.body) return response;
+    const ratio = size.sent / size.bytes;
+    const body = response.body.pipeThrough(
+      new TransformStream({
+        transform(chunk, controller) {
+          add(chunk.byteLength * ratio);
+          controller.enqueue(chunk);
+        },
+      }),
+    );
+    return new Response(body, { status: response.status, headers: response.headers });
+  }
+
+  self.fetch = /** @type {typeof fetch} */ (counted);
+  return {
+    /** @param {string} address */
+    fetchEarly(address) {
+      const promise = counted(address);
+      promise.catch(() => {}); // whoever takes it hears of the failure
+      early.set(address, promise);
+    },
+    /** @param {string} name */
+    arrived(name) {
+      add(downloads[name]?.sent ?? 0);
+    },
+  };
+}
