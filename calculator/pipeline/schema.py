@@ -399,7 +399,6 @@ PROVIDER_FACTS: tuple[Column, ...] = (
     _c("spot", "yes-no", "Vende instancias interrumpibles.", "Sells interruptible instances.", "true"),
     _c("spot_notice_seconds", "number", "Aviso antes de interrumpir.", "Notice before it interrupts.", "120",
           unit="s", low=0, high=604_800),
-    _c("spot_note", "text", "Qué interrumpe y qué queda.", "What interrupts, and what is left.", ""),
     _c("stop", "yes-no", "Una máquina se puede parar y retomar sin perder el disco.",
           "A machine can be stopped and resumed without losing its disk.", "true"),
     _c("persistent_storage", "yes-no", "El disco o volumen sobrevive a la máquina.",
