@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     checking = command("check", _check, "checks all of data/ and says what to type")
     checking.add_argument("--fix", action="store_true", help="also mends order, spaces, BOM and quotes")
     command("bundle", _bundle, "writes the catalog that the calculator reads", "build/app/catalog.json")
+    command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
     command("tables", _tables, "writes the tables of both languages", "build/includes")
     return parser
 
@@ -82,6 +83,19 @@ def _bundle(arguments: argparse.Namespace) -> int:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(text, encoding="utf-8")
     print(f"{arguments.out}: {len(text.encode()) / 1000:.0f} kB")
+    return 0
+
+
+def _accuracy(arguments: argparse.Namespace) -> int:
+    from ajuste.catalog import load_catalog
+    from pipeline import accuracy
+    from pipeline.bundle import bundle
+
+    catalog = load_catalog(bundle(_loaded(arguments).data, arguments.as_of))
+    measured = accuracy.measure(ROOT / "data/measurements", catalog)
+    print(accuracy.report(measured))
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(accuracy.as_json(measured), encoding="utf-8")
     return 0
 
 

@@ -22,7 +22,7 @@ class Reading(NamedTuple):
     reason: str = ""
 
 
-class NotOffered(Exception):
+class NotOfferedError(Exception):
     """The row is a run that the contract has no words for, or that its source does not describe enough."""
 
 
@@ -78,7 +78,7 @@ def read(row: Row, models: dict[str, str]) -> Reading:
     try:
         request = SOURCES[row["source"]](row)
         request["model"] = _model(row["hf_id"], models)
-    except NotOffered as error:
+    except NotOfferedError as error:
         return Reading(None, str(error))
     return Reading(request)
 
@@ -94,14 +94,16 @@ def _model(name: str, models: dict[str, str]) -> str | Request:
         return SHAPES[name]
     known = SAME_MODEL.get(name) or models.get(name)
     if not known:
-        raise NotOffered(f"model {name} is not in the catalog")
+        raise NotOfferedError(f"model {name} is not in the catalog")
     return known
 
 
 def _number(row: Row, name: str) -> int:
-    if not row[name].isdigit():
-        raise NotOffered(f"{name.replace('_', ' ')} is not stated")
-    return int(row[name])
+    """A whole number; some cells say in brackets where it comes from."""
+    found = re.match(r"\d+(?= \(|$)", row[name])
+    if not found:
+        raise NotOfferedError(f"{name.replace('_', ' ')} is not stated")
+    return int(found[0])
 
 
 def _base(row: Row) -> Request:
@@ -134,7 +136,7 @@ def fms(row: Row) -> Request:
     accelerate's FSDP1, which keeps trained flat parameters in fp32 under autocast.
     """
     if not row["sequence_length"]:
-        raise NotOffered("the longest batch of this unpacked data set is not published")
+        raise NotOfferedError("the longest batch of this unpacked data set is not published")
     config = row["framework"].rsplit("config:", 1)[1].strip()
     liger_table = row["source_path"].endswith("_liger.csv")
     fast = "foak" in config
@@ -174,9 +176,9 @@ def litgpt(row: Row) -> Request:
     paged AdamW with `--quantize`. FSDP1 with original parameters and without synchronising while accumulating.
     """
     if row["method"].startswith("adapter_v2"):
-        raise NotOffered("LLaMA-Adapter v2 trains a scale and a bias on every linear: not offered")
+        raise NotOfferedError("LLaMA-Adapter v2 trains a scale and a bias on every linear: not offered")
     if row["quality"] == "B":
-        raise NotOffered("rank and targets of this documentation example are not stated")
+        raise NotOfferedError("rank and targets of this documentation example are not stated")
     quantization = {"nf4": "nf4", "nf4 (double quant)": "nf4-nested"}.get(row["base_precision"], "none")
     mixed = row["base_precision"] == "fp32"
     request = _base(row) | {
@@ -231,12 +233,12 @@ def peft(row: Row) -> Request:
     default attention (SDPA), batches padded to their longest text.
     """
     if row["id"].startswith("peftdoc"):
-        raise NotOffered("read off a screenshot; the tool is not known")
+        raise NotOfferedError("read off a screenshot; the tool is not known")
     if row["optimizer"] == "lora-fa":
-        raise NotOffered("the LoRA-FA optimizer is not offered")
+        raise NotOfferedError("the LoRA-FA optimizer is not offered")
     method = PEFT_METHODS.get(row["method"])
     if method is None:
-        raise NotOffered(f"method {row['method']} is not offered")
+        raise NotOfferedError(f"method {row['method']} is not offered")
     request: Request = {
         "framework": "hf",
         "method": method,
@@ -302,20 +304,17 @@ def swift(row: Row) -> Request:
     """modelscope/ms-swift 1.x: its Benchmark.md, PyTorch's reserved peak.
 
     From its docs and swift/llm at that commit: LoRA rank 8 on the fused query-key-value, dropout 0.05, bf16 under
-    autocast, `adamw_torch`, accumulation 16, samples longer than the cap are dropped, so that the longest is just below.
+    autocast, `adamw_torch`, accumulation 16, samples longer than the cap are dropped, so the longest is just below.
     """
     if row["framework"] == "ms-swift megatron":
-        raise NotOffered("a rounded figure in a script's header; the data set's lengths are not known")
+        raise NotOfferedError("a rounded figure in a script's header; the data set's lengths are not known")
     if row["method"] in ("lisa", "llamapro"):
-        raise NotOffered(f"{row['method']} is not offered")
+        raise NotOfferedError(f"{row['method']} is not offered")
     if "quantize" in row["note"] and row["method"] == "galore":
-        raise NotOffered("GaLore with quantised states is not offered")
+        raise NotOfferedError("GaLore with quantised states is not offered")
     if row["base_precision"] in ("aqlm-2bit", "nf4 (unsloth 4bit)"):
-        raise NotOffered(f"{row['base_precision']}: not offered, or its rank is not stated")
+        raise NotOfferedError(f"{row['base_precision']}: not offered, or its rank is not stated")
     tuners = "exp " in row["note"]
-    if tuners and row["packing"] == "no":
-        # variable lengths, cap 2048: batches of one sample, the longest of which is near the cap
-        pass
     request = _base(row) | {
         "framework": "ms-swift",
         "transformers": "4.38" if tuners else "4.36",
@@ -331,10 +330,9 @@ def swift(row: Row) -> Request:
         request |= {"method": "adapter", "bottleneck": 128, "base_dtype": "bf16", "autocast": True}
     else:
         targets = "all-linear" if row["lora_targets"] == "all linear" else "qkv"
-        method = {"qlora": "qlora"}.get(row["method"], row["method"])
         request |= {
-            "method": method,
-            "quantization": "gptq-int4" if method == "qlora" else "none",
+            "method": row["method"],
+            "quantization": "gptq-int4" if row["method"] == "qlora" else "none",
             "base_dtype": "bf16",
             "autocast": True,
             "kbit_upcast": False,
@@ -354,7 +352,7 @@ def torchtitan(row: Row) -> Request:
     compiled loss where the model is. Rows without a micro-batch or on a toy script are left out.
     """
     if row["framework"].startswith(("torchtune", "torchao script")):
-        raise NotOffered("micro-batch, length or model of this table are not stated")
+        raise NotOfferedError("micro-batch, length or model of this table are not stated")
     request = _base(row) | {
         "framework": "torchtune",
         "method": "full",
@@ -386,7 +384,7 @@ def internevo(row: Row) -> Request:
         "method": "full",
         "precision": "bf16-master",
         "micro_batch": _number(row, "micro_batch"),
-        "sequence_length": int(row["sequence_length"].split()[0]),
+        "sequence_length": _number(row, "sequence_length"),
         "gradient_checkpointing": "full",
         "grad_accum": 4,
         "optimizer": "adamw",
@@ -409,8 +407,7 @@ def colossal(row: Row) -> Request:
     From applications/ColossalChat: bf16 weights and gradients, fp32 master (HybridAdam), checkpointing, FlashAttention,
     dummy data of the stated length.
     """
-    request = _base(row) | {
-        "sequence_length": int(row["sequence_length"].split()[0]),
+    return _base(row) | {
         "framework": "deepspeed",
         "transformers": "4.39",
         "method": "full",
@@ -427,17 +424,18 @@ def colossal(row: Row) -> Request:
             "offload": "none" if row["offload"] == "no" else "optimizer",
         },
     }
-    return request
 
 
 def megatron(row: Row) -> Request:
     """NVIDIA-NeMo/Megatron-Bridge: recipes on H100, allocated peak after the optimizer step."""
-    raise NotOffered("selective recomputation of single modules and expert parallelism: recipe not restated")
+    del row
+    raise NotOfferedError("selective recomputation of single modules and expert parallelism: recipe not restated")
 
 
 def notebooks(row: Row) -> Request:
     """unslothai/notebooks, unslothai/unsloth, huggingface/trl: stored outputs and README tables."""
-    raise NotOffered("variable lengths below a cap: the longest sample is not published")
+    del row
+    raise NotOfferedError("variable lengths below a cap: the longest sample is not published")
 
 
 SOURCES: dict[str, Callable[[Row], Request]] = {
@@ -454,4 +452,280 @@ SOURCES: dict[str, Callable[[Row], Request]] = {
     "unslothai/unsloth": notebooks,
     "unslothai/notebooks": notebooks,
     "huggingface/trl": notebooks,
+}
+
+
+# ------------------------------------------------------------------------------------------------------ bounds
+
+# Shapes of llm-foundry's MPT benchmark: width, heads, layers.
+MPT = {
+    "125m": (768, 12, 12),
+    "350m": (1024, 16, 24),
+    "760m": (1536, 12, 24),
+    "1b": (2048, 16, 24),
+    "3b": (2560, 20, 32),
+    "7b": (4096, 32, 32),
+    "13b": (5120, 40, 40),
+    "30b": (7168, 56, 48),
+    "70b": (8192, 64, 80),
+}
+
+
+def read_bound(row: Row, models: dict[str, str]) -> Reading:
+    """A row of bounds.csv (out of memory, or fits) as a request for its own card."""
+    try:
+        request = BOUNDS.get(row["source"], _no_bound)(row)
+        if not row["gpu_id"]:
+            raise NotOfferedError("the card is not stated")
+        request["gpu"] = row["gpu_id"]
+        if "model" not in request:
+            request["model"] = _model(row["hf_id"], models)
+    except NotOfferedError as error:
+        return Reading(None, str(error))
+    return Reading(request)
+
+
+def _no_bound(row: Row) -> Request:
+    del row
+    raise NotOfferedError("one configuration of a chart, not described enough")
+
+
+def _fms_bound(row: Row) -> Request:
+    """Blank rows of the same benchmark: the same configurations, packed to 4096 tokens."""
+    return fms(row | {"sequence_length": "4096", "source_path": row["source_url"]})
+
+
+def _litgpt_bound(row: Row) -> Request:
+    """Rows of litgpt's tables that print OOM. Rank 8 on queries and values in the tutorial, 16 on all in config_hub."""
+    if row["gpus"] == "4" and row["model"] == "Falcon 40 B":
+        raise NotOfferedError("the four-device row does not say its checkpointing")
+    hub = "config_hub" in row["source_url"]
+    full = row["method"] == "full"
+    filled = {
+        "lora_rank": row["lora_rank"] or ("16" if hub else "8"),
+        "lora_targets": "q+k+v+proj(o)+mlp+head" if hub and not full else "q+v",
+        "base_precision": {"bnb.nf4-dq": "nf4 (double quant)"}.get(row["base_precision"], row["base_precision"]),
+        "gradient_checkpointing": "yes" if full else "no",
+        "quality": "A",
+    }
+    return litgpt(row | filled) | ({} if row["gpus"] == "1" or not full else {"method": "full"})
+
+
+def _swift_bound(row: Row) -> Request:
+    return swift(row | {"note": "", "lora_targets": "", "parallelism": "naive"})
+
+
+def _mpt_bound(row: Row) -> Request:
+    """mosaicml/llm-foundry: Composer and FSDP1, fp32 weights under autocast, decoupled AdamW, tokens packed.
+
+    Micro-batches were chosen by hand so that the run fits.
+    """
+    width, heads, layers = MPT[row["model"].removeprefix("MPT-")]
+    return {
+        "model": {
+            "model_type": "mpt",
+            "d_model": width,
+            "n_heads": heads,
+            "n_layers": layers,
+            "max_seq_len": _number(row, "sequence_length"),
+            "vocab_size": 50368,
+            "no_bias": True,
+        },
+        "framework": "hf",
+        "method": "full",
+        "precision": "fp8-mixed" if "fp8" in row["base_precision"] else "bf16-mixed",
+        "micro_batch": _number(row, "micro_batch"),
+        "sequence_length": _number(row, "sequence_length"),
+        "gradient_checkpointing": "full" if row["gradient_checkpointing"] == "yes" else "none",
+        "optimizer": "adamw-foreach",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "default",
+        "parallel": {
+            "strategy": "fsdp1",
+            "gpus_per_node": min(8, _ranks(row)),
+            "nodes": max(1, _ranks(row) // 8),
+            "reshard_after_forward": row["parallelism"] != "fsdp shard_grad_op",
+        },
+    }
+
+
+def _case(row: Row) -> Request:
+    """Threads of users: those that state model, method, precision, card, count, micro-batch and length."""
+    if row["id"] not in CASES:
+        raise NotOfferedError("the thread does not state its whole configuration")
+    return {"micro_batch": _number(row, "micro_batch"), "attention": "sdpa", "padding": "packed"} | CASES[row["id"]]
+
+
+LLAMA_FACTORY: Request = {"framework": "llama-factory", "method": "lora", "gradient_checkpointing": "full"}
+ALPACA_LORA: Request = {  # prepare_model_for_int8_training and fp16=True, LoRA on queries and values, padded to 256
+    "framework": "hf",
+    "method": "lora",
+    "quantization": "int8",
+    "base_dtype": "fp16",
+    "kbit_upcast": True,
+    "autocast": True,
+    "transformers": "4.28",
+    "optimizer": "adamw-foreach",
+    "lora": {"rank": 8, "targets": "qv", "dtype": "fp32", "dropout": 0.05},
+    "gradient_checkpointing": "full",
+    "sequence_length": 256,
+    "grad_accum": 32,
+}
+# What a thread states, as the contract's fields; its model is the catalog's of that family and size.
+CASES: dict[str, Request] = {
+    "C132": LLAMA_FACTORY
+    | {
+        "model": "llama-3-8b",
+        "sequence_length": 8192,
+        "base_dtype": "bf16",
+        "lora": {"rank": 8, "targets": "qv"},
+        "parallel": {"strategy": "zero3", "gpus_per_node": 8},
+        "transformers": "4.40",
+    },
+    # DeepSpeed does not shard bitsandbytes weights: every rank loads the whole model.
+    "C134": LLAMA_FACTORY
+    | {
+        "model": "llama-3-70b",
+        "method": "qlora",
+        "sequence_length": 2048,
+        "lora": {"rank": 8, "targets": "qv"},
+        "parallel": {"strategy": "ddp", "gpus_per_node": 8},
+        "transformers": "4.40",
+    },
+    "C141": {
+        "model": "llama-3-8b",
+        "framework": "unsloth",
+        "method": "qlora",
+        "sequence_length": 9900,
+        "lora": {"rank": 16, "targets": "all-linear"},
+        "loss": "in-place",
+        "transformers": "4.40",
+        "grad_accum": 4,
+    },
+    "C157": {
+        "model": "llama-7b",
+        "framework": "hf",
+        "method": "full",
+        "precision": "fp16-mixed",
+        "sequence_length": 512,
+        "gradient_checkpointing": "none",
+        "optimizer": "adamw-foreach",
+        "grad_accum": 8,
+        "attention": "eager",
+        "transformers": "4.28",
+        "parallel": {"strategy": "fsdp1", "gpus_per_node": 5},
+    },
+    "C164": {
+        "model": "llama-65b",
+        "framework": "hf",
+        "method": "qlora",
+        "kbit_upcast": True,
+        "sequence_length": 512,
+        "lora": {"rank": 64, "targets": "all-linear", "dtype": "fp32", "dropout": 0.05},
+        "gradient_checkpointing": "full",
+        "optimizer": "paged-adamw",
+        "grad_accum": 4,
+        "attention": "eager",
+        "transformers": "4.30",
+    },
+    "C227": {
+        "model": "llama-2-13b",
+        "framework": "hf",
+        "method": "full",
+        "precision": "bf16-mixed",
+        "sequence_length": 2048,
+        "gradient_checkpointing": "full",
+        "optimizer": "adamw-foreach",
+        "attention": "flash",
+        "transformers": "4.31",
+    },
+    "C249": LLAMA_FACTORY
+    | {
+        "model": "mixtral-8x7b",
+        "sequence_length": 1024,
+        "base_dtype": "fp16",
+        "lora": {"rank": 8, "targets": "qv"},
+        "parallel": {"strategy": "ddp", "gpus_per_node": 8},
+        "transformers": "4.37",
+    },
+    "C266": {
+        "model": "vicuna-7b",
+        "framework": "hf",
+        "method": "qlora",
+        "quantization": "nf4",
+        "base_dtype": "fp16",
+        "kbit_upcast": True,
+        "sequence_length": 1024,
+        "lora": {"rank": 8, "targets": "qv", "dtype": "fp32", "dropout": 0.05},
+        "gradient_checkpointing": "none",
+        "optimizer": "adamw-foreach",
+        "attention": "eager",
+        "transformers": "4.31",
+    },
+    "C267": {
+        "model": "vicuna-7b",
+        "framework": "deepspeed",
+        "method": "full",
+        "precision": "bf16-master",
+        "sequence_length": 2048,
+        "gradient_checkpointing": "full",
+        "grad_accum": 16,
+        "attention": "flash",
+        "transformers": "4.31",
+        "parallel": {"strategy": "zero2", "gpus_per_node": 4, "nodes": 2},
+    },
+    "C362": ALPACA_LORA | {"model": "llama-7b"},
+    "C364": ALPACA_LORA | {"model": "llama-7b"},
+    "C381": ALPACA_LORA | {"model": "llama-13b", "grad_accum": 64},
+    "C377": LLAMA_FACTORY
+    | {
+        "model": "llama-3.3-70b",
+        "method": "qlora",
+        "quantization": "gptq-int4",
+        "sequence_length": 2048,
+        "lora": {"rank": 8, "targets": "all-linear"},
+        "grad_accum": 8,
+        "parallel": {"strategy": "ddp", "gpus_per_node": 2},
+        "transformers": "4.48",
+    },
+    "C391": {
+        "model": "qwen2.5-72b",
+        "framework": "unsloth",
+        "method": "qlora",
+        "sequence_length": 32_768,
+        "lora": {"rank": 16, "targets": "all-linear"},
+    },
+    "C401": {
+        "model": "qwen-72b",
+        "framework": "ms-swift",
+        "method": "lora",
+        "sequence_length": 2048,
+        "lora": {"rank": 8, "targets": "qkv"},
+        "gradient_checkpointing": "full",
+        "grad_accum": 4,
+        "transformers": "4.38",
+        "parallel": {"strategy": "ddp", "gpus_per_node": 8},
+    },
+    "C414": {
+        "model": "llama-2-13b",
+        "framework": "hf",
+        "method": "full",
+        "precision": "bf16-mixed",
+        "sequence_length": 512,
+        "gradient_checkpointing": "full",
+        "grad_accum": 2,
+        "optimizer": "adamw-foreach",
+        "attention": "flash",
+        "transformers": "4.31",
+        "parallel": {"strategy": "none", "gpus_per_node": 2, "tp": 2},
+    },
+}
+
+BOUNDS: dict[str, Callable[[Row], Request]] = {
+    "foundation-model-stack/fms-acceleration": _fms_bound,
+    "Lightning-AI/litgpt": _litgpt_bound,
+    "modelscope/ms-swift": _swift_bound,
+    "mosaicml/llm-foundry": _mpt_bound,
+    "case": _case,
 }
