@@ -23,6 +23,7 @@ class Gpu(NamedTuple):
     memory_label_gb: float
     usable_gib: float | None  # what CUDA offers, GiB
     usable_basis: str | None  # seen | estimated
+    memory_type: str | None
     memory_bandwidth_gb_per_s: float | None
     bf16_dense_tflops: float | None
     fp16_dense_tflops: float | None
@@ -36,11 +37,15 @@ class Gpu(NamedTuple):
     supports_bf16: bool | None
     supports_flash_attention_2: bool | None
     supports_fp8: bool | None
+    segment: str | None  # column `class`: datacenter | workstation | consumer
 
     @property
     def is_ranked(self) -> bool:
         """NVIDIA and AMD cards get verdicts; other accelerators are listed only."""
         return self.vendor in ("NVIDIA", "AMD")
+
+
+GPU_COLUMNS = (*Gpu._fields[:-1], "class")
 
 
 class Offer(NamedTuple):
@@ -88,7 +93,7 @@ def load_catalog(text: str) -> Catalog:
 
 
 def _index(bundle: dict) -> Catalog:
-    gpus = {row["id"]: Gpu(*[row.get(name) for name in Gpu._fields]) for row in bundle.get("gpus", ())}
+    gpus = {row["id"]: Gpu(*[row.get(name) for name in GPU_COLUMNS]) for row in bundle.get("gpus", ())}
     models = {row["id"]: row for row in bundle.get("models", ())}
     spellings = {}
     for row in models.values():

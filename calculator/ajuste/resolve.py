@@ -186,13 +186,10 @@ def _derive_parallel(values: dict, origin: dict, asked: dict) -> None:
 
 
 def _derive_batch(values: dict, origin: dict, asked: dict) -> None:
-    """Global batch: micro-batch × accumulation × ranks when the micro-batch is given, else the preset's."""
+    """Accumulation that comes nearest to the global batch, when one is asked for."""
     if values["optimizer_in_backward"] and "optimizer_in_backward" not in asked and values["grad_accum"] > 1:
         values["optimizer_in_backward"] = False
         origin["optimizer_in_backward"] = "grad_accum"
-    if asked.get("global_batch") is None and (values["micro_batch"] is not None or "grad_accum" in asked):
-        values["global_batch"] = None
-        origin["global_batch"] = "micro_batch"
     if values["global_batch"] is not None and "grad_accum" not in asked and not values["optimizer_in_backward"]:
         values["grad_accum"] = accumulation(values["global_batch"], values["micro_batch"] or 1, _data_ranks(values))
         origin["grad_accum"] = "global_batch"
