@@ -6,39 +6,68 @@ Source of every count: the op-level reference (real transformers and peft code, 
 
 from __future__ import annotations
 
-from .architecture import Layer
-from .case import Case, targeted
+from typing import TYPE_CHECKING
+
+from .peft import targeted
+
+if TYPE_CHECKING:
+    from .architecture import Layer
+    from .case import Case
 
 RSQRT = 4  # each norm keeps one fp32 number per token
+QKV = ("q", "k", "v", "qkv", "q_down", "kv_down", "in", "in_small")
+GATE_UP = ("gate", "up", "gate_up")
 
 
 def saved_per_token(c: Case, y: Layer) -> float:
-    """All that one layer keeps between its forward and its backward pass.
+    """All that one layer keeps between its forward and its backward pass when nothing is recomputed.
 
-    Unit: bytes per token. Formula: norms + linear inputs + attention + feed-forward + 4 B per norm.
+    Unit: bytes per token. Formula: norms + linear inputs + mixer + feed-forward + the adapter's own + 4 B per norm.
     """
     return (
         norms(c)
         + query_key_norms(c, y)
         + linear_inputs(c, y)
-        + attention(c, y)
+        + mixer(c, y)
         + feed_forward(c, y)
+        + adapter_outputs(c, y)
         + RSQRT * c.arch.traits.norms
     )
 
 
-def norms(c: Case) -> float:
-    """Inputs and outputs of the RMS norms.
+def waiting_per_token(c: Case, y: Layer) -> float:
+    """What one layer keeps while others are at work.
 
-    Unit: bytes per token. Formula, per norm: frozen 4h (the fp32 copy that is squared and scaled); trained in bf16
+    Unit: bytes per token. Formula: everything without checkpointing; its input, 2h (4h in fp32), with full
+    checkpointing; selective: the input, the attention's output and every second matrix product (torchtitan), or all
+    but the attention's inside (Megatron).
+    """
+    if c.checkpointed:
+        return c.residual * c.hidden
+    if not c.selective:
+        return saved_per_token(c, y)
+    e, q, k = c.attention_bytes, y.query, y.key
+    if c.plan.framework == "megatron":
+        return saved_per_token(c, y) - e * q - 4 * y.heads
+    products = e * (q + k + y.ffn + y.experts_per_token * y.expert_ffn + c.hidden)
+    return c.residual * c.hidden + products + e * q + 4 * y.heads
+
+
+def norms(c: Case) -> float:
+    """Inputs and outputs of the norms over the hidden size.
+
+    Unit: bytes per token. Formula, per RMS norm: frozen 4h (the fp32 copy that is squared and scaled); trained in bf16
     8h (fp32 copy 4h, normalised 2h, output 2h, which the linears share); trained in fp32 8h under autocast (the
     linears keep their own bf16 copies), 12h without; Gemma's 1 + w norms 8h, and 2h more for the two whose output
-    feeds linears.
+    feeds linears. Fused kernels and LayerNorm: only the input, + the output where linears are trained.
     """
-    h, count = c.hidden, c.arch.traits.norms
+    h, count, kind = c.hidden, c.arch.traits.norms, c.arch.traits.norm
+    if c.fused_kernels or kind.startswith("layer") or kind == "none":
+        kept = 4 if c.autocast and not c.fused_kernels else c.residual
+        return count * h * (kept + (c.residual if c.full else 0))
     if not c.full:
         return count * 4 * h
-    if c.arch.traits.norm == "gemma":
+    if kind == "gemma":
         return count * 8 * h + 2 * 2 * h
     if c.residual == 4:
         return count * (8 if c.autocast else 12) * h
@@ -48,12 +77,12 @@ def norms(c: Case) -> float:
 def query_key_norms(c: Case, y: Layer) -> float:
     """Norms on queries and keys (Qwen3, Gemma 3, OLMo 2).
 
-    Unit: bytes per token. Formula: frozen 4(q + k); trained 6(q + k), Gemma's 8(q + k).
+    Unit: bytes per token. Formula: frozen 4(q + k); trained 6(q + k), Gemma's 8(q + k); fused kernels 2(q + k).
     """
     if not c.arch.traits.qk_norm:
         return 0
     per_element = 4 if not c.full else 8 if c.arch.traits.norm == "gemma" else 6
-    return per_element * (y.query + y.key)
+    return (2 if c.fused_kernels else per_element) * (y.query + y.key)
 
 
 def linear_inputs(c: Case, y: Layer) -> float:
@@ -64,24 +93,22 @@ def linear_inputs(c: Case, y: Layer) -> float:
     + r per target for B's input.
     """
     if c.full:
-        readers = sum(1 for m in y.linears if m.role in ("q", "k", "v", "qkv", "gate", "up", "gate_up"))
-        if y.experts:
-            readers += 2
+        readers = sum(1 for m in y.linears if m.role in QKV or m.role in GATE_UP) + (2 if y.experts else 0)
         return readers * 2 * c.hidden if c.autocast else 0
-    targets = c.targets if y is c.layer else targeted(y, c.plan.lora.targets)
+    targets = c.targets if y is c.layer else targeted(y, c.plan)
+    if c.plan.method == "ia3":
+        return 0
     if c.quantized and c.upcast:
         return _upcast_inputs(c, targets)
-    rank_bytes = 2 if c.autocast or c.adapter == 2 else 4
-    total = rank_bytes * c.plan.lora.rank * len(targets)
+    total = (2 if c.autocast or c.gathered_adapter == 2 else 4) * c.plan.lora.rank * len(targets)
     if not c.one_copy:
         copy = (2 if c.autocast else 4) + c.dropout
         return total + copy * sum(m.inputs for m in targets)
     if c.dropout:  # the dropped input is a tensor of its own for each target, and so is its mask
         return total + (c.attention_bytes + 1) * sum(m.inputs for m in targets)
     roles = {m.role for m in targets}
-    total += (
-        c.attention_bytes * c.hidden * (bool(roles & {"q", "k", "v", "qkv"}) + bool(roles & {"gate", "up", "gate_up"}))
-    )
+    shared = bool(roles.intersection(QKV)) + bool(roles.intersection(GATE_UP))
+    total += c.attention_bytes * c.hidden * shared
     return total + c.attention_bytes * sum(m.inputs for m in targets if m.role == "down")
 
 
@@ -98,8 +125,17 @@ def _upcast_inputs(c: Case, targets: tuple) -> float:
         elif c.autocast or c.dropout:
             total += (copy + mask) * m.inputs
         else:
-            shared.add("attention" if m.role in ("q", "k", "v", "qkv") else "mlp")
+            shared.add("attention" if m.role in QKV else "mlp")
     return total + 4 * c.hidden * len(shared) + (2 if c.autocast else 4) * c.plan.lora.rank * len(targets)
+
+
+def mixer(c: Case, y: Layer) -> float:
+    """Tensors that mixing the tokens keeps: attention, latent attention or a recurrent mixer. Bytes per token."""
+    if y.mixer == "recurrent":
+        return 3 * c.attention_bytes * y.state
+    if y.mixer == "latent":
+        return latent_attention(c, y)
+    return attention(c, y)
 
 
 def attention(c: Case, y: Layer) -> float:
@@ -118,29 +154,58 @@ def attention(c: Case, y: Layer) -> float:
             total += e * q
     elif c.masked or (e == 4 and grouped):
         total = 2 * e * q + keys_values + 4 * n + (2 * c.sequence if c.masked else 0)
-    elif (
-        y.window and c.sequence >= y.window and c.arch.family == "gemma3_text"
-    ):  # a window mask: the memory-efficient kernel
-        total = 2 * e * q + keys_values + 4 * n + 2 * c.sequence
+    elif y.window and c.sequence >= y.window and c.arch.family == "gemma3_text":
+        total = 2 * e * q + keys_values + 4 * n + 2 * c.sequence  # a window mask: the memory-efficient kernel
     else:
         total = 2 * e * (q + k) + 4 * n
-    if c.arch.traits.fused_qkv and not c.upcast:
+    if c.arch.traits.fused_qkv and c.arch.rotary and not c.upcast:
         total += 2 * q + 2 * k  # v is a view: the whole fused output stays
     return total
+
+
+def latent_attention(c: Case, y: Layer) -> float:
+    """Multi-head latent attention.
+
+    Unit: bytes per token. Formula: queries and keys 2e·q, the up-projection that values are a view of e·n(d + v),
+    output e·n·v, log-sum-exp 4n, the latents' norms 4 B and inputs e B per latent number; eager + n·S (4 + e).
+    """
+    e, q, values = c.attention_bytes, y.query, y.heads * y.value_dim
+    latents = sum(m.inputs for m in y.linears if m.role in ("q", "kv") and m.inputs < c.arch.hidden)
+    total = 2 * e * q + e * (q + values) + e * values + 4 * y.heads + (4 + (e if c.full else 0)) * latents
+    return total + (y.heads * c.sequence * (4 + e) if c.eager else 0)
 
 
 def feed_forward(c: Case, y: Layer) -> float:
     """Tensors the feed-forward keeps.
 
-    Unit: bytes per token, m = 2 in bf16, 4 in fp32. Formula: dense 3m·f (gate, its activation, up), trained + 2f (the
-    product that feeds down); experts the same with K·f for f, + 2K·h (outputs to be weighted), + the routing.
+    Unit: bytes per token, m = 2 in bf16, 4 in fp32. Formula: gated 3m·f (gate, its activation, up), ungated m·f, fused
+    kernels 2m·f; trained + 2f (the product that feeds down); experts the same with K·f for f, + 2K·h (outputs to be
+    weighted), + the routing.
     """
     m, trained = c.mlp_bytes, c.full
-    total = m * 3 * y.ffn + ((2 if c.autocast or c.weight == 2 else 4) * y.ffn if trained else 0)
+    kept = m * ((2 if c.fused_kernels else 3) if c.arch.traits.gated else 1)
+    total = kept * y.ffn + ((2 if c.autocast or c.weight == 2 else 4) * y.ffn if trained else 0)
     if y.experts:
         chosen = y.experts_per_token
         f, h = chosen * y.expert_ffn, chosen * c.hidden
-        total += m * 3 * f + 2 * h
+        total += kept * f + 2 * h
         total += 2 * f + 2 * h if trained or c.expert_adapter else 0
         total += 24 * chosen + 6 * y.experts[0].copies
     return total
+
+
+def adapter_outputs(c: Case, y: Layer) -> float:
+    """What some adapters keep beyond their inputs.
+
+    Unit: bytes per token. Formula, per target: DoRA 2·out (base output) + its own output in the adapter's bytes; VeRA
+    one output; (IA)³ the output it scales; bottleneck adapters 2(2h + 4b); LLaMA-Adapter a second attention, 4q.
+    """
+    method = c.plan.method
+    if method in ("dora", "vera", "ia3"):
+        own = 2 if c.autocast or c.gathered_adapter == 2 else 4
+        each = {"dora": 2 + own, "vera": own, "ia3": own}[method]
+        targets = c.targets if y is c.layer else targeted(y, c.plan)
+        return each * sum(m.outputs for m in targets)
+    if method == "adapter":
+        return 2 * (2 * c.hidden + 4 * c.plan.bottleneck)
+    return 4 * y.query if method == "llama-adapter" else 0

@@ -9,12 +9,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .architecture import Architecture
+from .case import Case
 from .constants import ASSUMPTIONS, MID
-from .memory import GIB, MemoryTable, memory_table, moved_totals
+from .memory import GIB, MemoryTable, fullest_table, memory_table, moved_totals
+from .optimizer import paged_states
 from .plan import Plan
+from .sharding import stages
 
 
 class Range(NamedTuple):
+    """Low, middle and high value."""
+
     low: float
     mid: float
     high: float
@@ -92,10 +97,7 @@ class Memory(NamedTuple):
 
 def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     """Table, ranges and peaks of one plan at its micro-batch (1 when automatic)."""
-    from .case import Case
-    from .optimizer import paged_states
-
-    table = memory_table(plan, arch)
+    table = fullest_table(plan, arch)
     ends = [(side, totals) for _, side, totals in moved_totals(plan, arch, table)]
     card = card_of(plan)
     training = [index for index, instant in enumerate(table.instants) if instant.training]
@@ -114,7 +116,7 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
         required=spread(mid, moved, card, card.slack, card.fixed),
         whole_run_peak=table.instants[table.totals.index(run)].moment if run > mid else table.peak_moment,
         whole_run=spread(run, moved_run, card, card.slack, card.fixed),
-        paged=paged_states(Case(plan, arch, MID)),
+        paged=paged_states(Case(plan, arch, MID, table.stage)),
     )
 
 
@@ -169,9 +171,13 @@ class Footprint:
 
 
 def _scenarios(plan: Plan, arch: Architecture, sequence: int, batch: int) -> list[tuple[str, tuple[float, ...]]]:
+    """Totals of all instants of all candidate ranks: in the middle, then with each assumption at each end."""
     plan = plan.replace(sequence_length=sequence, micro_batch=batch)
-    table = memory_table(plan, arch)
-    return [("mid", table.totals), *((side, totals) for _, side, totals in moved_totals(plan, arch, table))]
+    tables = [memory_table(plan, arch, MID, stage) for stage in stages(plan)]
+    middle = tuple([total for table in tables for total in table.totals])
+    moved = [list(moved_totals(plan, arch, table)) for table in tables]
+    ends = [(ranks[0][1], sum([totals for _, _, totals in ranks], ())) for ranks in zip(*moved, strict=True)]
+    return [("mid", middle), *ends]
 
 
 def _fit(length: int, near_1: float, near_2: float, far_1: float, far_2: float) -> tuple[float, float, float, float]:

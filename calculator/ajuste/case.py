@@ -1,142 +1,128 @@
-"""One question ready for the formulas: the plan's choices turned into the bytes and counts that the terms multiply.
+"""One case ready for the formulas: the plan's choices turned into the bytes and counts that the terms multiply.
 
 Letters used by every formula: h hidden size, f feed-forward width, q = heads × head size, k = key-value heads × head
-size, n heads, V vocabulary, S sequence length, T = S × micro-batch (tokens in flight), L layers, r rank. All results
-are bytes unless a name says otherwise.
+size, n heads, V vocabulary, S sequence length, T = S × micro-batch (tokens in flight), L layers, r rank, N parameters,
+A trained adapter parameters. All results are bytes unless a name says otherwise. With several GPUs everything is that
+of one rank.
 """
 
 from __future__ import annotations
 
-from .architecture import Architecture, Layer, Linear
+from . import peft, sharding
+from .architecture import Architecture
 from .plan import Plan
 
-# What "targets" words mean, as roles of `Linear`.
-TARGETS = {
-    "qv": ("q", "v", "qkv"),
-    "qkv": ("q", "k", "v", "qkv"),
-    "attention": ("q", "k", "v", "qkv", "o"),
-}
 # Bytes per stored weight of each precision of a full fine-tune.
 WEIGHT_BYTES = {"bf16": 2, "fp16": 2, "bf16-master": 2, "bf16-mixed": 4, "fp16-mixed": 4, "fp8-mixed": 4, "fp32": 4}
 DTYPE_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+# Sequences in one micro-batch of each task: a preference pair is two.
+SEQUENCES = {"dpo": 2, "orpo": 2, "simpo": 2, "reward": 2}
 
 
 class Case:
     """Everything the terms read. Built once per table."""
 
-    __slots__ = (
-        "a",
-        "accumulates",
-        "adapter",
-        "adapter_parameters",
-        "arch",
-        "attention_bytes",
-        "autocast",
-        "checkpointed",
-        "depth",
-        "dropout",
-        "eager",
-        "expert_adapter",
-        "full",
-        "gradient",
-        "hidden",
-        "layer",
-        "layer_adapter",
-        "masked",
-        "mlp_bytes",
-        "one_copy",
-        "plan",
-        "point_cache",
-        "quantized",
-        "residual",
-        "rows",
-        "saved_layers",
-        "saved_working",
-        "sequence",
-        "targets",
-        "tokens",
-        "trainable",
-        "upcast",
-        "vocabulary",
-        "weight",
-    )  # fmt: skip
-
-    def __init__(self, plan: Plan, arch: Architecture, a: dict[str, float]) -> None:
-        self.plan, self.arch, self.a = plan, arch, a
+    def __init__(self, plan: Plan, arch: Architecture, a: dict[str, float], stage: str = "whole") -> None:
+        self.plan, self.a, self.stage = plan, a, stage
+        self.arch = arch = sharding.local(arch, plan, stage)
         self.layer = max(arch.layers, key=lambda y: y.parameters)
-        self.depth, self.hidden, self.vocabulary = arch.depth, arch.hidden, arch.vocabulary
-        self.sequence, self.rows = plan.sequence_length, plan.batch
-        self.tokens = self.sequence * self.rows
+        self.depth, self.vocabulary = arch.depth, arch.vocabulary
+        # Tensor-parallel ranks keep a part of the residual stream between their blocks (sequence parallelism).
+        self.hidden = arch.hidden / plan.parallel.tp
         self.full, self.quantized = plan.trains_base, plan.is_quantized
         self.upcast = plan.kbit_upcast
-        self.checkpointed = plan.gradient_checkpointing == "full"
-        self.eager, self.masked = plan.attention == "eager", plan.attention == "sdpa" and plan.padding == "padded"
-        self.accumulates = plan.grad_accum > 1
+        self.has_embedding = stage in ("whole", "first")
+        self.has_head = stage in ("whole", "last")
+        self._tokens(plan)
         self._numerics(plan)
-        self._adapters(plan, arch)
+        self._kernels(plan)
+        self._trainable(plan, arch)
+        self._shares(plan)
+
+    def _tokens(self, plan: Plan) -> None:
+        """Sequences and tokens of one micro-batch on this rank."""
+        sequence = plan.sequence_length
+        if plan.task == "grpo":
+            sequence = min(sequence, plan.rl.prompt_tokens + plan.rl.completion_tokens)
+        if plan.method in ("prompt", "p-tuning"):
+            sequence += plan.virtual_tokens
+        self.sequence = sequence / (plan.parallel.cp * plan.parallel.sp)
+        self.rows = plan.batch * SEQUENCES.get(plan.task, 1)
+        self.tokens = self.sequence * self.rows
+        scored = min(1.0, plan.rl.completion_tokens / sequence) if plan.task == "grpo" else 1.0
+        self.scored_tokens = self.tokens * scored
+        if plan.task == "reward":  # one number per sequence in place of a vocabulary
+            self.vocabulary = 1
+        self.accumulates = plan.grad_accum > 1 and not plan.optimizer_in_backward
+        self.in_flight = sharding.micro_batches_in_flight(plan, self.stage)
 
     def _numerics(self, plan: Plan) -> None:
         """Bytes of weights, adapters, gradients and of the tensors that flow through a layer."""
-        if self.full:
-            self.weight = WEIGHT_BYTES[plan.precision]
-            self.autocast = plan.precision.endswith("mixed")
-            self.adapter, self.gradient = 0, self.weight
+        strategy = plan.parallel.strategy
+        fsdp, zero = strategy.startswith("fsdp"), strategy.startswith("zero")
+        mixed = self.full and (plan.precision.endswith("mixed") or plan.precision == "bf16-master")
+        self.stored = WEIGHT_BYTES[plan.precision] if self.full else DTYPE_BYTES[plan.base_dtype]
+        self.master = 0
+        self.autocast = plan.autocast
+        self.adapter = 0 if self.full else DTYPE_BYTES[plan.lora.dtype]
+        if fsdp and (mixed or plan.autocast):  # FSDP's own mixed precision: fp32 shards, gathered in 16 bit
+            self.stored = 4 if self.full else self.stored
+            self.weight, self.autocast = 2, False
+        elif (zero and mixed) or plan.precision == "bf16-master":  # DeepSpeed and Megatron: an fp32 master copy
+            self.stored = self.weight = 2
+            self.master, self.autocast = 4, False
         else:
-            self.weight = DTYPE_BYTES[plan.base_dtype]
-            self.autocast = plan.autocast
-            self.adapter = self.gradient = DTYPE_BYTES[plan.lora.dtype]
+            self.weight = self.stored
+        self.gathered_adapter = 2 if fsdp and plan.autocast else self.adapter
+        self.gradient = self.weight if self.full else self.gathered_adapter
+        self.kept_gradient = self.stored if self.full else self.adapter
+        if self.master and plan.framework == "megatron":  # its gradient buffer accumulates in fp32
+            self.kept_gradient = 4
+        self.moment = 4 if self.master else self.kept_gradient
         # fp32 embeddings or norms make the residual stream fp32; without autocast everything then computes in fp32.
         self.residual = 4 if self.weight == 4 or self.upcast else 2
         self.attention_bytes = 4 if self.residual == 4 and not self.autocast else 2
         # A 4-bit linear answers in the dtype it was given: after an fp32 norm, fp32, even under autocast.
         self.mlp_bytes = 4 if self.upcast else self.attention_bytes
         # Input and adapter share one dtype: nothing is cast, neighbouring linears save the same tensor.
-        self.one_copy = self.adapter == self.attention_bytes or (self.quantized and self.autocast)
+        self.one_copy = self.gathered_adapter == self.attention_bytes or (self.quantized and self.autocast)
 
-    def _adapters(self, plan: Plan, arch: Architecture) -> None:
-        """Modules that carry an adapter and the parameters they add."""
-        self.dropout = plan.lora.dropout > 0 and not self.full
-        rank = plan.lora.rank
-        self.targets: tuple[Linear, ...] = ()
-        self.layer_adapter = self.adapter_parameters = self.expert_adapter = 0
+    def _kernels(self, plan: Plan) -> None:
+        self.checkpointed = plan.gradient_checkpointing == "full"
+        self.selective = plan.gradient_checkpointing == "selective"
+        self.eager = plan.attention == "eager"
+        self.masked = plan.attention == "sdpa" and plan.padding == "padded"
+        # Liger, Unsloth and torch.compile fuse norms and activation functions: only their inputs are saved.
+        self.fused_kernels = plan.kernels != "none" or plan.compile
+        self.dropout = plan.lora.dropout > 0 and plan.has_lora
+
+    def _trainable(self, plan: Plan, arch: Architecture) -> None:
+        """What is trained on this rank, in parameters."""
+        self.targets = peft.targeted(self.layer, plan)
+        self.layer_adapter = peft.layer_parameters(self.layer, plan)
+        self.expert_adapter = peft.fused_expert_parameters(self.layer, plan)
+        self.trained_layers = arch.depth
+        if plan.method == "freeze":
+            self.trained_layers = min(arch.depth, self.a["freeze-layers"])
+        self.embeddings = self.has_embedding + (self.has_head and not (arch.tied and self.has_embedding))
         if not self.full:
-            self.targets = targeted(self.layer, plan.lora.targets)
-            self.layer_adapter = lora_parameters(self.targets, rank)
-            for layer in arch.layers:
-                self.adapter_parameters += layer.count * lora_parameters(targeted(layer, plan.lora.targets), rank)
-            self.expert_adapter = fused_expert_adapter(self.layer, plan)
-            self.adapter_parameters += self.depth * self.expert_adapter
-        self.trainable = arch.parameters if self.full else self.adapter_parameters
+            self.trainable = peft.parameters(arch, plan, self)
+        elif plan.method == "freeze":
+            self.trainable = self.trained_layers * self.layer.parameters
+        else:
+            self.trainable = arch.parameters + (arch.vision if plan.vision == "trained" else 0)
+        # Embedding and head are trained with all weights, or as PEFT's copies.
+        self.trains_head = plan.method in ("full", "galore", "lomo") and self.has_head
+        self.trains_embedding = plan.method in ("full", "galore", "lomo") and self.has_embedding
 
-
-def targeted(layer: Layer, targets: str | tuple[str, ...]) -> tuple[Linear, ...]:
-    """The linears of a layer that `targets` names: a word, or module names."""
-    if targets == "all-linear":
-        return layer.linears
-    if isinstance(targets, str):
-        roles = TARGETS[targets]
-        return tuple(m for m in layer.linears if m.role in roles)
-    return tuple(m for m in layer.linears if m.name in targets or m.role in targets)
-
-
-def lora_parameters(targets: tuple[Linear, ...], rank: int) -> int:
-    """Parameters of A (rank × inputs) and B (outputs × rank) on each module. Source: LoRA, arXiv 2106.09685."""
-    return rank * sum((m.inputs + m.outputs) * m.copies for m in targets)
-
-
-def fused_expert_adapter(layer: Layer, plan: Plan) -> int:
-    """Adapter parameters on one layer's fused experts.
-
-    From transformers 5 on, experts are one parameter per projection; PEFT ≥ 0.19 turns the names of the expert
-    projections into `target_parameters`, with twice the rank on the fused gate and up.
-    Unit: parameters. Formula: E · r · (2 (h + 2f) + (f + h)).
-    """
-    names = {m.name for m in layer.experts}
-    wanted = plan.lora.targets == "all-linear" or (
-        not isinstance(plan.lora.targets, str) and names & set(plan.lora.targets)
-    )
-    if not wanted or "gate_proj" not in names or plan.quantize_moe_experts:
-        return 0
-    down = next(m for m in layer.experts if m.role == "expert_down")
-    f, h = down.inputs, down.outputs
-    return down.copies * plan.lora.rank * (2 * (h + 2 * f) + f + h)
+    def _shares(self, plan: Plan) -> None:
+        """The part of weights, gradients and states that this rank keeps."""
+        strategy, part = plan.parallel.strategy, 1 / plan.parallel.shards
+        self.gathers = strategy in ("zero3", "fsdp1", "fsdp2") and plan.parallel.shards > 1
+        self.weight_share = part if self.gathers else 1.0
+        self.gradient_share = part if self.gathers or strategy == "zero2" else 1.0
+        if strategy.startswith("fsdp") and self.accumulates and not plan.parallel.sync_each_batch:
+            self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step
+        self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
+        self.states_on_host = plan.parallel.offload != "none"
+        self.weights_on_host = plan.parallel.offload in ("all", "nvme")

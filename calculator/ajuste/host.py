@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .architecture import Architecture, parameters
 from .card import Range
-from .case import DTYPE_BYTES, Case
+from .case import Case
 from .constants import ASSUMPTIONS
 from .memory import GB, GIB
 from .optimizer import paged_states, state_bytes
@@ -20,7 +20,7 @@ def host_ram(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     c = Case(plan, arch, values)
     processes = 1 if plan.parallel.strategy in ("none", "device-map") else plan.parallel.gpus_per_node
     process = _assumption("host-process-gib", GIB)
-    copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else c.weight * parameters(arch))
+    copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else c.stored * parameters(arch))
     fixed = paged_states(c) + dataset_bytes(plan)
     return Range(*(processes * (p + c) + fixed for p, c in zip(process, copies, strict=True)))
 

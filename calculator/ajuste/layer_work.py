@@ -6,10 +6,12 @@ count: the op-level reference.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import activations
-from .case import Case
+
+if TYPE_CHECKING:
+    from .case import Case
 
 
 class Point(NamedTuple):
@@ -24,14 +26,24 @@ class Point(NamedTuple):
     logits: float = 0.0
 
 
-def dequantised_forward(c: Case) -> float:
-    """Work space of a 4-bit linear in forward: the 16-bit weight and its scales made fp32 twice over."""
-    return (2 + 2 * 4 / c.a["nf4-block"]) * c.layer.largest_weights if c.quantized else 0.0
+def dequantised(c: Case, matrix: float, scales: bool = True) -> float:
+    """A packed matrix made 16 bit to be multiplied.
+
+    Unit: bytes. Formula: 2 × its weights, + for nested NF4 its scales made fp32 twice over (forward); int8 also
+    multiplies in int8 with an int32 result, which is smaller than the matrix.
+    """
+    nested = scales and c.plan.quantization == "nf4-nested"
+    return (2 + (2 * 4 / c.a["nf4-block"] if nested else 0)) * matrix if c.quantized else 0.0
 
 
 def adapter_casts(c: Case) -> float:
     """16-bit copies of one layer's fp32 adapters under autocast: 2r(in + out) per target."""
     return 2.0 * c.layer_adapter if c.autocast and c.adapter == 4 else 0.0
+
+
+def gate_gradients(c: Case) -> float:
+    """Bytes per token and feed-forward width that the gate's backward needs at once; fused kernels write in place."""
+    return c.mlp_bytes * (1 if c.fused_kernels or not c.arch.traits.gated else 2)
 
 
 def active_ffn(c: Case) -> float:
@@ -61,7 +73,7 @@ def forward_points(c: Case) -> list[Point]:
 
 
 def _checkpointed_forward(c: Case) -> list[Point]:
-    f, h, t, m, dq = c.layer.ffn, c.hidden, c.tokens, c.mlp_bytes, dequantised_forward(c)
+    f, h, t, m, dq = c.layer.ffn, c.hidden, c.tokens, c.mlp_bytes, dequantised(c, c.layer.largest_weights)
     if c.layer.experts:
         chosen = c.layer.experts_per_token
         return [Point("mlp", temporaries=(chosen * (6 * h + 6 * c.layer.expert_ffn) + 4 * h + 6 * f) * t)]
@@ -74,7 +86,7 @@ def _checkpointed_forward(c: Case) -> list[Point]:
         return [Point("mlp", temporaries=((14 if c.autocast else 16) * f + 8 * h) * t)]
     if c.one_copy:
         points = [Point("mlp", temporaries=(8 * f + 4 * h) * t)]
-        if c.quantized and c.adapter == 4 or c.quantized:
+        if c.quantized:
             points.append(Point("mlp", temporaries=(4 * f + 4 * h) * t, dequantised=dq))
         return points
     return [Point("mlp", temporaries=((8 if c.autocast else 12) * f + 8 * h) * t)]
@@ -87,7 +99,7 @@ def _plain_forward(c: Case) -> list[Point]:
     if c.quantized and c.upcast:
         return [Point("mlp", temporaries=(2 * f + 8 * h) * t)]
     if c.one_copy:
-        return [Point("mlp", temporaries=4 * h * t), Point("mlp", dequantised=dequantised_forward(c))]
+        return [Point("mlp", temporaries=4 * h * t), Point("mlp", dequantised=dequantised(c, c.layer.largest_weights))]
     if c.autocast:
         return [Point("mlp", temporaries=(4 * f + 6 * h) * t)]
     return [Point("mlp", temporaries=(4 * f + 4 * h) * t), Point("mlp", temporaries=(2 * f + 12 * h) * t)]
@@ -120,23 +132,24 @@ def _full_backward(c: Case, saved: float) -> list[Point]:
     q, k = y.query, y.key
     after_mlp = saved - activations.feed_forward(c, y) * t
     norms = activations.norms(c) / 2 * t
+    kept_norm = 0 if c.fused_kernels else 4 if c.residual == 2 else 8
     fp32_queries = 4 * q + (4 * q if y.heads != y.kv_heads else 0)
     return [
-        Point("mlp", saved, (2 * c.mlp_bytes * active_ffn(c) + c.residual * h) * t, g * y.down_weights),
-        Point("norm", after_mlp - (4 if c.residual == 2 else 8) * h * t, 22 * h * t, g * y.mlp_weights),
+        Point("mlp", saved, (gate_gradients(c) * active_ffn(c) + c.residual * h) * t, g * y.down_weights),
+        Point("norm", after_mlp - kept_norm * h * t, (8 if c.fused_kernels else 22) * h * t, g * y.mlp_weights),
         Point(
             "attention",
             after_mlp - norms,
             (4 * q + 4 * k + fp32_queries + c.residual * h) * t,
             g * (y.mlp_weights + y.out_weights),
         ),
-        Point("end", 0.0, 26 * h * t, g * y.parameters),
+        Point("end", 0.0, (10 if c.fused_kernels else 26) * h * t, g * y.parameters),
     ]
 
 
 def _autocast_backward(c: Case, saved: float) -> list[Point]:
     """Trained fp32 weights under autocast: each weight also has a 16-bit copy, and its gradient arrives in 16 bit."""
-    y, h, t, g = c.layer, c.hidden, c.tokens, c.gradient
+    y, t, g = c.layer, c.tokens, c.gradient
     mlp, norm, attention, end = _full_backward(c, saved)
     others = 2 * (y.linear_weights - y.mlp_weights)
     down = Point(
@@ -158,10 +171,12 @@ def _autocast_backward(c: Case, saved: float) -> list[Point]:
 def _adapter_backward(c: Case, saved: float) -> list[Point]:
     """Frozen weights: the feed-forward's backward is the widest point, or its dequantised weight."""
     f, h, t = active_ffn(c), c.hidden, c.tokens
-    weight = 2.0 * c.layer.down_weights if c.quantized else 0.0
+    weight = dequantised(c, c.layer.down_weights, scales=False)
     if c.quantized and c.upcast:
         return _upcast_backward(c, saved)
-    if not feeds_adapter(c):
+    if c.fused_kernels:
+        widest = gate_gradients(c) * f + 2 * h
+    elif not feeds_adapter(c):
         widest = 6 * f + 2 * h
     elif c.one_copy:
         widest = 4 * f + 2 * h
@@ -183,7 +198,7 @@ def _upcast_backward(c: Case, saved: float) -> list[Point]:
         points = [Point("mlp", saved, (8 * f + 4 * h) * t)]
     if c.checkpointed:
         if feeds_adapter(c) or not c.autocast:
-            workspace = (2 + 2 * 4 / c.a["nf4-block"]) * c.layer.down_weights
+            workspace = dequantised(c, c.layer.down_weights)
             points.append(Point("mlp", saved, (4 * f + 8 * h) * t, dequantised=workspace))
         else:
             points.append(Point("mlp", saved, 8 * f * t))

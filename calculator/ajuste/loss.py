@@ -1,23 +1,22 @@
 """Logits and loss: often the largest tensors of the whole step, because the vocabulary is wide.
 
 Each function returns the points of one kind of loss, in the order they happen. Source of the counts: the op-level
-reference; for the fused and chunked kinds the public code of Liger-Kernel and TRL.
+reference; for the other kinds the public code of Liger-Kernel, TRL, torchtune and litgpt.
 """
 
 from __future__ import annotations
 
-from .case import Case
+from typing import TYPE_CHECKING
+
 from .layer_work import Point
+
+if TYPE_CHECKING:
+    from .case import Case
 
 
 def loss_points(c: Case) -> list[Point]:
     """The widest points between the last layer's output and the gradient that enters it."""
-    return KINDS[c.plan.loss](c)
-
-
-def logit_bytes(c: Case) -> int:
-    """Bytes per logit as the head writes them: 4 where everything computes in fp32, else 2."""
-    return c.attention_bytes
+    return KINDS[c.plan.loss](c) if c.has_head else []
 
 
 def hidden_bytes(c: Case) -> float:
@@ -28,47 +27,76 @@ def hidden_bytes(c: Case) -> float:
 def default(c: Case) -> list[Point]:
     """Cross-entropy on logits upcast to fp32 (transformers).
 
-    Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax), backward V·T (4 + 4 + 4); with a
-    trained head, then 2V·T + the head's gradient. + 2V·T with soft-capped logits.
+    Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax, + 4 where the shifted logits are
+    copied), backward V·T (4 + 4 + 4); with a trained head, then 2V·T + the head's gradient. + 2V·T with soft-capped
+    logits.
     """
-    tokens = c.vocabulary * c.tokens
-    written = logit_bytes(c)
+    logits = c.vocabulary * c.scored_tokens
+    written = c.attention_bytes
     cap = 2 if c.arch.logit_softcap else 0
     hidden = 0.0 if c.full and not (c.residual == 4 and c.autocast) else hidden_bytes(c)
+    forward = (8 if written == 4 else 10) + cap + (4 if c.plan.logits_shift_copy else 0)
     points = [
-        Point("loss", temporaries=hidden, logits=((8 if written == 4 else 10) + cap) * tokens),
-        Point("loss_backward", logits=(12 + cap) * tokens),
+        Point("loss", temporaries=hidden, logits=forward * logits),
+        Point("loss_backward", logits=(12 + cap) * logits),
     ]
-    if c.full:
-        gradient = (2 if c.autocast or c.weight == 2 else 4) * c.arch.embedding
-        back = Point(
-            "head_backward", temporaries=written * c.hidden * c.tokens, gradients=gradient, logits=written * tokens
-        )
-        points.append(back)
-        if c.autocast:  # the 16-bit gradient is copied into the fp32 one
-            points.append(Point("head_backward", gradients=gradient + 4 * c.arch.embedding))
+    return points + head_backward(c, written * logits)
+
+
+def head_backward(c: Case, logits: float) -> list[Point]:
+    """The trained head's gradient beside the logits' own. Unit: bytes. Formula: 2V·T + 2V·h (+ 4V·h under autocast)."""
+    if not c.trains_head:
+        return []
+    gradient = (2 if c.autocast or c.weight == 2 else 4) * c.arch.embedding
+    hidden = c.attention_bytes * c.hidden * c.tokens
+    points = [Point("head_backward", temporaries=hidden, gradients=gradient, logits=logits)]
+    if c.autocast:  # the 16-bit gradient is copied into the fp32 one
+        points.append(Point("head_backward", gradients=gradient + 4 * c.arch.embedding))
     return points
+
+
+def in_place(c: Case) -> list[Point]:
+    """Cross-entropy kernels that write the gradient into the logits.
+
+    Unit: bytes. Formula: 8V·T in forward and backward (16-bit logits, their fp32 copy, the shifted one in 16 bit).
+    """
+    logits = 8 * c.vocabulary * c.scored_tokens
+    points = [Point("loss", temporaries=hidden_bytes(c), logits=logits), Point("loss_backward", logits=logits)]
+    return points + head_backward(c, c.attention_bytes * c.vocabulary * c.scored_tokens)
+
+
+def chunked_kept(c: Case) -> list[Point]:
+    """Head and loss chunk by chunk, every chunk kept until backward (torchtune, litgpt).
+
+    Unit: bytes. Formula: V·T (2 for the logits + 4 for the fp32 log-softmax; litgpt's stays 16 bit, 2) + one chunk at
+    work, an eighth.
+    """
+    logits = c.vocabulary * c.scored_tokens
+    kept = c.attention_bytes + (2 if c.plan.framework == "litgpt" and c.attention_bytes == 2 else 4)
+    chunk = 8 * logits / c.a["loss-chunks"]
+    hidden = 2 * hidden_bytes(c)
+    points = [
+        Point("loss", temporaries=hidden, logits=kept * logits + chunk),
+        Point("loss_backward", temporaries=hidden, logits=kept * logits + chunk),
+    ]
+    return points + head_backward(c, kept * logits)
 
 
 def fused(c: Case) -> list[Point]:
     """Head and cross-entropy in one kernel, chunk by chunk (Liger, cut cross-entropy).
 
-    Unit: bytes. Formula: 2h·T + a chunk of c tokens, 2c (V + h); a trained head + 8V·h in forward (gradient, product
-    and fp32 copy) and 2V·h until backward. c = power of two next above T ÷ ⌈V ÷ h⌉.
+    Unit: bytes. Formula: 2h·T + a chunk of t tokens, 2t (V + h); a trained head + 8V·h in forward (gradient, product
+    and fp32 copy) and 2V·h until backward. t = power of two next above T ÷ ⌈V ÷ h⌉.
     """
-    h, t = c.hidden, c.tokens
+    h, tokens = c.hidden, c.tokens
     parts = -(-c.vocabulary // h)
-    chunk = min(t, 1 << (max(1, -(-t // parts)) - 1).bit_length())
-    trained = c.arch.embedding if c.full else 0
+    chunk = min(tokens, 1 << int(max(1, -(-tokens // parts)) - 1).bit_length())
+    trained = c.arch.embedding if c.trains_head else 0
     hidden = 0.0 if c.full else hidden_bytes(c)
+    logits = 2 * chunk * c.vocabulary
     return [
-        Point(
-            "loss",
-            temporaries=2 * h * t + 2 * chunk * h + hidden,
-            gradients=8 * trained,
-            logits=2 * chunk * c.vocabulary,
-        ),
-        Point("loss_backward", temporaries=2 * h * t, gradients=2 * trained),
+        Point("loss", temporaries=2 * h * (tokens + chunk) + hidden, gradients=8 * trained, logits=logits),
+        Point("loss_backward", temporaries=2 * h * tokens, gradients=2 * trained),
     ]
 
 
@@ -81,7 +109,7 @@ def chunked(c: Case) -> list[Point]:
     head = 0 if c.upcast or c.weight == 4 else 4 * c.arch.embedding
     head += 2 * c.arch.embedding if c.autocast else 0
     written = (2 if c.autocast else 4) * size * c.vocabulary
-    trained = 6 * c.arch.embedding if c.full else 0
+    trained = 6 * c.arch.embedding if c.trains_head else 0
     forward = Point("loss", temporaries=2 * h * t + hidden_bytes(c) + 6 * size * h, casts=head)
     backward = Point("loss_backward", temporaries=4 * h * t + 8 * size * h, casts=head)
     points = [
@@ -94,4 +122,4 @@ def chunked(c: Case) -> list[Point]:
     return points
 
 
-KINDS = {"default": default, "fused": fused, "chunked": chunked}
+KINDS = {"default": default, "in-place": in_place, "chunked-kept": chunked_kept, "chunked": chunked, "fused": fused}

@@ -9,47 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from . import optimizer, weights
+from . import optimizer, sharding, weights
 from .architecture import Architecture
 from .case import Case
 from .constants import ASSUMPTIONS, MID
 from .moments import Instant, instants
-from .other_moments import other_instants
 from .plan import Plan
 
 # ------------------------------------------------------------------------------------------------------ terms
 
 
-def model_weights(c: Case, i: Instant) -> float:
-    """The model's own weights, packed or not. Unit: bytes. Formula and source: `weights.weights`."""
-    return weights.weights(c)
-
-
-def quantisation_constants(c: Case, i: Instant) -> float:
-    """Scales of the packed weights. Unit: bytes. Formula and source: `weights.quantisation_constants`."""
-    return weights.quantisation_constants(c)
-
-
-def adapters(c: Case, i: Instant) -> float:
-    """Adapter weights. Unit: bytes. Formula and source: `weights.adapters`."""
-    return weights.adapters(c)
-
-
-def optimizer_states(c: Case, i: Instant) -> float:
-    """Moments of the optimizer on this GPU. Unit: bytes. Formula and source: `optimizer.optimizer_states`."""
-    return optimizer.optimizer_states(c, i.moment)
-
-
-def gradients(c: Case, i: Instant) -> float:
-    """Gradients that exist.
-
-    Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated; else those of this pass so far.
-    """
-    earlier = optimizer.all_gradients(c) if c.accumulates and i.training else 0.0
-    return earlier + i.gradients + i.work.gradients
-
-
-def activations(c: Case, i: Instant) -> float:
+def activations(_c: Case, i: Instant) -> float:
     """Tensors that wait for their backward pass, of the layers that are not at work.
 
     Unit: bytes. Formula: checkpointed 2h per layer and token; else `activations.saved_per_token` per layer.
@@ -57,28 +27,28 @@ def activations(c: Case, i: Instant) -> float:
     return i.saved
 
 
-def layer_at_work(c: Case, i: Instant) -> float:
+def layer_at_work(_c: Case, i: Instant) -> float:
     """Saved or recomputed tensors of the one layer at work. Unit: bytes. Formula: `activations.saved_per_token`."""
     return i.work.saved
 
 
-def temporaries(c: Case, i: Instant) -> float:
+def temporaries(_c: Case, i: Instant) -> float:
     """Tensors that live for a moment: gradients of activations, the optimizer's. Unit: bytes. See `layer_work`."""
     return i.work.temporaries
 
 
 def logits(c: Case, i: Instant) -> float:
     """Logits, their fp32 copies and their gradient. Unit: bytes. Formula and source: `loss`."""
-    alive = c.attention_bytes * c.vocabulary * c.tokens if i.outputs else 0
+    alive = c.attention_bytes * c.vocabulary * c.scored_tokens if i.outputs else 0
     return i.work.logits + alive
 
 
-def autocast_copies(c: Case, i: Instant) -> float:
+def autocast_copies(_c: Case, i: Instant) -> float:
     """16-bit copies of fp32 weights that autocast makes. Unit: bytes. Formula: 2 B per copied weight."""
     return i.casts + i.work.casts
 
 
-def dequantisation(c: Case, i: Instant) -> float:
+def dequantisation(_c: Case, i: Instant) -> float:
     """A packed weight made 16 bit to be multiplied. Unit: bytes. Formula: 2 B × weights of the linear at work."""
     return i.work.dequantised
 
@@ -91,11 +61,15 @@ def workspace(c: Case, i: Instant) -> float:
 MIB, GIB, GB = float(2**20), float(2**30), 1e9
 Term = Callable[[Case, Instant], float]
 TERMS: dict[str, Term] = {
-    "weights": model_weights,
-    "quantisation_constants": quantisation_constants,
-    "adapters": adapters,
-    "optimizer_states": optimizer_states,
-    "gradients": gradients,
+    "weights": weights.weights,
+    "quantisation_constants": weights.quantisation_constants,
+    "master_weights": optimizer.master_weights,
+    "adapters": weights.adapters,
+    "reference_model": weights.reference_model,
+    "optimizer_states": optimizer.optimizer_states,
+    "gradients": optimizer.gradients,
+    "gathered_weights": sharding.gathered_weights,
+    "communication_buffers": sharding.communication_buffers,
     "activations": activations,
     "layer_at_work": layer_at_work,
     "temporaries": temporaries,
@@ -108,7 +82,11 @@ TERMS: dict[str, Term] = {
 FORMULAS = {
     "weights": "packed × 0.5 + (N − packed) × 2",
     "quantisation_constants": "packed × (1 + 4 / 256) / 64",
+    "master_weights": "4 × trained",
     "adapters": "Σ r (in + out) × bytes",
+    "reference_model": "2 N",
+    "gathered_weights": "2 × layer × (1 + prefetched) + 2 × 2 V h",
+    "communication_buffers": "2 × bucket × 2",
     "optimizer_states": "trained × 2 × bytes",
     "gradients": "trained × bytes",
     "activations": "L × T × (2h, or saved per layer)",
@@ -140,6 +118,7 @@ class MemoryTable(NamedTuple):
     columns: dict[str, tuple[float, ...]]
     totals: tuple[float, ...]
     assumptions: dict[str, frozenset[str]]  # assumption -> terms
+    stage: str  # whole, or the stage of the pipeline
 
     @property
     def peak(self) -> float:
@@ -148,6 +127,7 @@ class MemoryTable(NamedTuple):
 
     @property
     def peak_index(self) -> int:
+        """Column of the largest training instant."""
         best = -1
         for index, instant in enumerate(self.instants):
             if instant.training and (best < 0 or self.totals[index] > self.totals[best]):
@@ -156,6 +136,7 @@ class MemoryTable(NamedTuple):
 
     @property
     def peak_moment(self) -> str:
+        """Moment of the largest training instant."""
         return self.instants[self.peak_index].moment
 
     def moments(self) -> dict[str, int]:
@@ -172,27 +153,28 @@ class MemoryTable(NamedTuple):
         return {name: column[index] for name, column in self.columns.items() if column[index]}
 
     def assumptions_of(self, term: str) -> list[str]:
+        """Ids of the assumptions that a term read."""
         return sorted(name for name, terms in self.assumptions.items() if term in terms)
 
 
-def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID) -> MemoryTable:
-    """Evaluate every term at every instant, with one value per assumption."""
+def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID, stage: str = "whole") -> MemoryTable:
+    """Evaluate every term at every instant of one rank, with one value per assumption."""
     recorder = _Recorder(values)
     recorder.term, recorder.seen = "temporaries", {}
-    c = Case(plan, arch, recorder)
-    moments = tuple(all_instants(c))
+    c = Case(plan, arch, recorder, stage)
+    moments = tuple(instants(c))
     columns = {}
     for name, term in TERMS.items():
         recorder.term = name
         columns[name] = tuple([term(c, i) for i in moments])
     totals = tuple(map(sum, zip(*columns.values(), strict=True)))
-    return MemoryTable(moments, columns, totals, {k: frozenset(v) for k, v in recorder.seen.items()})
+    return MemoryTable(moments, columns, totals, {k: frozenset(v) for k, v in recorder.seen.items()}, stage)
 
 
-def all_instants(c: Case) -> list[Instant]:
-    """Load, one training step, evaluation, save."""
-    load, save, *evaluation = other_instants(c)
-    return [load, *instants(c), *evaluation, save]
+def fullest_table(plan: Plan, arch: Architecture) -> MemoryTable:
+    """The table of the fullest rank: the only one, or the fullest stage of a pipeline or layer split."""
+    tables = [memory_table(plan, arch, MID, stage) for stage in sharding.stages(plan)]
+    return max(tables, key=lambda table: table.peak)
 
 
 def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator[tuple[str, str, tuple[float, ...]]]:
@@ -206,8 +188,8 @@ def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator
         for side, value in (("low", assumption.low), ("high", assumption.high)):
             if value == assumption.mid:
                 continue
-            c = Case(plan, arch, MID | {name: value})
-            moments = all_instants(c)
+            c = Case(plan, arch, MID | {name: value}, table.stage)
+            moments = instants(c)
             totals = list(table.totals)
             for term in terms:
                 column, formula = table.columns[term], TERMS[term]

@@ -1,23 +1,26 @@
-"""The instants of one training step: when things are largest, and what waits in memory meanwhile.
+"""The instants of a run: when things are largest, and what waits in memory meanwhile.
 
-A moment of the answer (forward, loss, backward, …) is the largest of its instants. Each instant is affine in the
-number of sequences, which is what makes the largest micro-batch an arithmetic matter.
+A moment of the answer (load, forward, loss, …) is the largest of its instants. Each instant is affine in the number of
+sequences, which is what makes the largest micro-batch an arithmetic matter.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from . import activations, optimizer
-from .case import Case
-from .layer_work import Point, adapter_casts, backward_points, forward_points
+from . import activations, optimizer, sharding
+from .layer_work import Point, active_ffn, adapter_casts, backward_points, dequantised, forward_points
 from .loss import loss_points
 
-NOTHING = Point("")
+if TYPE_CHECKING:
+    from .case import Case
+
 MOMENTS = ("load", "forward", "loss", "backward", "optimizer_step", "evaluation", "save")
 
 
 class Instant(NamedTuple):
+    """One instant: the work done in it and what waits beside it, in bytes."""
+
     moment: str
     work: Point
     saved: float = 0.0  # activations that wait for their backward, the layer at work apart
@@ -28,13 +31,15 @@ class Instant(NamedTuple):
 
 
 def instants(c: Case) -> list[Instant]:
-    """All instants of the training step."""
-    return [*forward_instants(c), *loss_instants(c), *backward_instants(c), step_instant(c)]
+    """Load, one training step, evaluation, save."""
+    found = [load_instant(c), *forward_instants(c), *loss_instants(c), *backward_instants(c), step_instant(c)]
+    if c.plan.eval.examples:
+        found.append(evaluation_instant(c))
+    found.append(save_instant(c))
+    return found
 
 
-def checkpoints(c: Case, layers: float) -> float:
-    """Inputs of the layers, kept for recomputation. Unit: bytes. Formula: 2h (4h in fp32) per layer and token."""
-    return layers * c.residual * c.hidden * c.tokens
+# ------------------------------------------------------------------------------------------------ what waits
 
 
 def rotary_tables(c: Case) -> float:
@@ -42,20 +47,36 @@ def rotary_tables(c: Case) -> float:
     return 2.0 * c.residual * c.layer.head_dim * c.sequence if c.arch.rotary else 0.0
 
 
-def saved_by_layers(c: Case) -> float:
-    """What all layers wait with when nothing is recomputed. Unit: bytes."""
-    per_token = sum(y.count * activations.saved_per_token(c, y) for y in c.arch.layers)
-    return per_token * c.tokens + c.depth * expert_copies(c)
+def waiting(c: Case) -> float:
+    """What the layers wait with when the last one is done. Unit: bytes. Formula: T × Σ layers.
+
+    Offloaded to the host, two layers' worth stays: the one leaving and the one coming back.
+    """
+    per_token = sum([y.count * activations.waiting_per_token(c, y) for y in c.arch.layers])
+    total = per_token * c.tokens * c.trained_layers / c.depth
+    total += 0.0 if c.checkpointed else c.depth * expert_copies(c)
+    return total * min(1.0, 2 / c.depth) if c.plan.activation_offload else total
+
+
+def other_micro_batches(c: Case) -> float:
+    """Activations of the other micro-batches in flight in a pipeline. Unit: bytes."""
+    return (c.in_flight - 1) * waiting(c)
 
 
 def expert_copies(c: Case) -> float:
-    """Adapted experts, materialised in 16 bit and saved, per layer. Unit: bytes."""
+    """Adapted fused experts, materialised in 16 bit and saved, per layer. Unit: bytes."""
     return 2.0 * c.layer.expert_weights + c.expert_adapter if c.expert_adapter else 0.0
 
 
 def weight_casts(c: Case, layers: float) -> float:
-    """16-bit copies of trained fp32 linears under autocast. Unit: bytes. Formula: 2 B × weights of the layers."""
-    return layers * 2.0 * (c.layer.linear_weights + c.layer.router) if c.full and c.autocast else 0.0
+    """16-bit copies of fp32 linears under autocast.
+
+    Unit: bytes. Formula: 2 B × weights of the layers. Trained ones are cached; frozen ones are kept by the layers that
+    save them for their backward.
+    """
+    if not c.autocast or c.weight != 4 or c.quantized:
+        return 0.0
+    return layers * 2.0 * (c.layer.linear_weights + c.layer.router)
 
 
 def final_norm(c: Case) -> float:
@@ -63,6 +84,8 @@ def final_norm(c: Case) -> float:
     h = c.hidden
     if not c.full:
         return 4.0 * h if c.checkpointed else 0.0
+    if c.fused_kernels:
+        return 4.0 * h
     gemma = c.arch.traits.norm == "gemma"
     if gemma or c.residual == 2:
         return 10.0 * h if gemma else 8.0 * h
@@ -71,34 +94,44 @@ def final_norm(c: Case) -> float:
 
 def saved_after_forward(c: Case) -> float:
     """Everything that waits for backward when the last layer is done, the autocast copies apart. Unit: bytes."""
-    total = final_norm(c) * c.tokens + rotary_tables(c)
-    if c.checkpointed:
-        return total + checkpoints(c, c.depth)
-    total += saved_by_layers(c)
-    if not c.full and not any(m.role in ("q", "k", "v", "qkv", "o") for m in c.targets):
-        first = activations.attention(c, c.layer)  # no gradient reaches the first layer's attention
+    total = final_norm(c) * c.tokens + rotary_tables(c) + waiting(c) + other_micro_batches(c)
+    if not (c.full or c.checkpointed or c.selective) and not _reaches_attention(c):
+        first = activations.mixer(c, c.layer)  # no gradient reaches the first layer's attention
         total -= (first + activations.query_key_norms(c, c.layer)) * c.tokens
     return total
 
 
+def _reaches_attention(c: Case) -> bool:
+    """Whether something trained sits in or before the first layer's attention."""
+    return c.plan.method not in ("lora", "qlora", "rslora", "dora") or any(
+        m.role not in (*activations.GATE_UP, "down") for m in c.targets
+    )
+
+
+# ------------------------------------------------------------------------------------------- the training step
+
+
 def forward_instants(c: Case) -> list[Instant]:
-    casts = c.depth * adapter_casts(c)
-    if c.checkpointed:  # autocast keeps its copies until the forward ends
-        saved = checkpoints(c, c.depth) + rotary_tables(c)
-        copies = casts + weight_casts(c, c.depth)
-        if c.expert_adapter:
-            copies += 2 * expert_copies(c)
+    """The last layer at work, everything below it waiting."""
+    copies = c.depth * adapter_casts(c)
+    if c.checkpointed:  # autocast keeps its copies of trained weights until the forward ends
+        saved = waiting(c) + rotary_tables(c)
+        copies += weight_casts(c, c.depth if c.full else 1)
+        copies += 2 * expert_copies(c)
     else:
-        saved = saved_after_forward(c) - final_norm(c) * c.tokens
-        copies = casts + weight_casts(c, c.depth)
+        saved = saved_after_forward(c) - final_norm(c) * c.tokens - other_micro_batches(c)
+        copies += weight_casts(c, c.depth)
+    saved += other_micro_batches(c)
     return [Instant("forward", point, saved, copies) for point in forward_points(c)]
 
 
 def loss_instants(c: Case) -> list[Instant]:
     """Loss forward and backward, and the head's backward."""
     saved, result = saved_after_forward(c), []
-    adapters, layers = c.depth * adapter_casts(c), weight_casts(c, c.depth)
-    head = 2.0 * c.arch.embedding if c.autocast and (c.full or c.upcast) and c.plan.loss == "default" else 0.0
+    adapters = c.depth * adapter_casts(c)
+    layers = weight_casts(c, c.depth) if c.full or not c.checkpointed else 0.0
+    fp32_head = c.autocast and (c.weight == 4 or c.upcast) and c.plan.loss in ("default", "in-place")
+    head = 2.0 * c.arch.embedding if fp32_head else 0.0
     kept = 0.0 if c.checkpointed else adapters + layers
     for point in loss_points(c):
         forward = point.name == "loss"
@@ -111,36 +144,104 @@ def loss_instants(c: Case) -> list[Instant]:
 
 def backward_instants(c: Case) -> list[Instant]:
     """The last layer (everything below still waits), the first (all gradients are there), the embedding."""
-    head = float(c.gradient * c.arch.embedding) if c.full and (not c.accumulates or c.arch.tied) else 0.0
-    above = 0.0 if c.accumulates else (c.depth - 1) * optimizer.layer_gradients(c)
-    tables, alive = rotary_tables(c), c.plan.outputs_alive
-    if c.checkpointed:
-        saved_top, saved_first, casts_top = checkpoints(c, c.depth), checkpoints(c, 1), 0.0
+    head, above = _head_gradient(c), 0.0
+    if not c.accumulates:
+        above = (c.depth - 1) * optimizer.layer_gradients(c)
+    tables, alive = rotary_tables(c) + other_micro_batches(c), c.plan.outputs_alive and c.has_head
+    everything, one = waiting(c), activations.waiting_per_token(c, c.layer) * c.tokens
+    if c.checkpointed or c.selective:  # the layer at work still has what it waited with
+        saved_top, saved_first, casts_top = everything, one, 0.0
     else:
-        rest = (c.depth - 1) / c.depth
-        working = activations.saved_per_token(c, c.layer) * c.tokens + expert_copies(c)
-        saved_top, saved_first = saved_by_layers(c) - working, 0.0
-        casts_top = weight_casts(c, c.depth - 1) + rest * c.depth * adapter_casts(c)
+        saved_top, saved_first = max(0.0, everything - one - expert_copies(c)), 0.0
+        casts_top = weight_casts(c, c.depth - 1) + (c.depth - 1) * adapter_casts(c)
+    if c.plan.method == "freeze":
+        above = min(above, (c.trained_layers - 1) * optimizer.layer_gradients(c))
     result = []
     for point in backward_points(c):
         result.append(Instant("backward", point, saved_top + tables, casts_top, head, alive))
         result.append(Instant("backward", point, saved_first + tables, 0.0, head + above, alive))
-    if c.full:
+    if c.trains_embedding:
         result.append(_embedding_backward(c))
     return result
 
 
+def _head_gradient(c: Case) -> float:
+    """The head's gradient, alive while the layers run backward. Unit: bytes."""
+    if not c.trains_head or (c.accumulates and not c.arch.tied):
+        return 0.0
+    if c.plan.optimizer_in_backward or c.plan.method == "lomo":
+        return c.gradient * c.arch.embedding if c.arch.tied else 0.0
+    whole = c.plan.parallel.strategy.startswith("fsdp")  # the outermost unit reduces its gradients last
+    return (c.gradient if whole else c.kept_gradient * c.gradient_share) * c.arch.embedding
+
+
 def _embedding_backward(c: Case) -> Instant:
-    """The embedding's dense gradient; tied, the head's, the embedding's and their sum are alive together."""
+    """The embedding's dense gradient; tied, the head's, the embedding's and their sum are alive together.
+
+    Under FSDP the outermost unit's gradients are whole, and flattened (FSDP1) once more before they are reduced.
+    """
     one = float(c.gradient * c.arch.embedding)
-    if c.accumulates:
-        gradients = one * (3 if c.arch.tied else 1)
-    else:
-        gradients = optimizer.all_gradients(c) + (2 * one if c.arch.tied else 0.0)
+    extra = 2 * one if c.arch.tied else 0.0
+    if c.gathers and c.plan.parallel.strategy.startswith("fsdp"):
+        extra = 2 * one * c.embeddings
+    gradients = extra + (one if c.accumulates else max(one, optimizer.kept_gradients(c)))
     end = Point("end", temporaries=c.residual * c.hidden * c.tokens)
-    return Instant("backward", end, gradients=gradients, outputs=c.plan.outputs_alive)
+    return Instant("backward", end, gradients=gradients, outputs=c.plan.outputs_alive and c.has_head)
 
 
 def step_instant(c: Case) -> Instant:
-    gradients = 0.0 if c.accumulates else optimizer.all_gradients(c)
+    """The optimizer's step: every gradient and its temporaries."""
+    gradients = 0.0 if c.accumulates else optimizer.kept_gradients(c)
     return Instant("optimizer_step", Point("step", temporaries=optimizer.step_temporaries(c)), gradients=gradients)
+
+
+# ------------------------------------------------------------------------------------------------ other moments
+
+
+def load_instant(c: Case) -> Instant:
+    """Weights arriving, one tensor at a time.
+
+    Unit: bytes. Formula: what is resident + the largest 16-bit weight before it is packed; after
+    `prepare_model_for_kbit_training`, + the 16-bit embedding while its fp32 copy is made.
+    """
+    arriving = 2.0 * c.layer.largest_weights if c.quantized else 0.0
+    if c.upcast:
+        arriving = max(arriving, 2.0 * c.arch.embedding)
+    return Instant("load", Point("load", temporaries=arriving), training=False)
+
+
+def evaluation_instant(c: Case) -> Instant:
+    """One evaluation batch without gradients, its logits, and the logits of all batches where they are kept.
+
+    Unit: bytes. Formula: T' = evaluation batch × S; 2 layers' inputs + one feed-forward + V·T' (2 + 4 + 4); kept
+    logits 4V per evaluated token; generation 4k·L per token of cache. Fused kernels only skip the logits while
+    training; TRL's chunked loss always does.
+    """
+    asked, h = c.plan.eval, c.hidden
+    rows = min(asked.batch, asked.examples)
+    tokens = rows * c.sequence
+    work = (2 * c.residual * h + 3 * c.mlp_bytes * active_ffn(c)) * tokens
+    if c.eager:
+        work += 10.0 * c.layer.heads * c.sequence * tokens
+    logits = 0.0
+    if c.has_head:
+        logits = 0.0 if c.plan.loss == "chunked" and not asked.keep_logits else 10.0 * c.vocabulary * tokens
+        logits += 4.0 * c.vocabulary * asked.examples * c.sequence if asked.keep_logits else 0.0
+    if asked.generate_tokens:
+        cache = sum(4 * y.count * y.key for y in c.arch.layers)
+        work += cache * rows * (c.sequence + asked.generate_tokens)
+    point = Point(
+        "evaluation", temporaries=work, logits=logits, dequantised=dequantised(c, c.layer.largest_weights, False)
+    )
+    return Instant("evaluation", point, training=False)
+
+
+def save_instant(c: Case) -> Instant:
+    """Saving copies tensor by tensor to the host.
+
+    Unit: bytes. Formula: what is resident; sharded weights are gathered one unit at a time.
+    """
+    gathered = 0.0
+    if c.gathers and (c.full or c.plan.save.merge):
+        gathered = sharding.layer_bytes(c) + sharding.root_bytes(c)
+    return Instant("save", Point("save", temporaries=gathered), training=False)

@@ -2,53 +2,112 @@
 
 from __future__ import annotations
 
-from .case import Case
+from typing import TYPE_CHECKING
 
-# Moments per trained parameter that have the parameter's dtype.
+if TYPE_CHECKING:
+    from .case import Case
+    from .moments import Instant
+
+# Moments per trained parameter that have the parameter's dtype (or fp32 beside a master copy).
 MOMENTS = {"adamw": 2, "adamw-foreach": 2, "paged-adamw": 2, "lion": 1, "sgd": 0, "adafactor": 0, "muon": 1}
 
 
-def optimizer_states(c: Case, moment: str) -> float:
-    """Moments of the optimizer.
+def optimizer_states(c: Case, i: Instant) -> float:
+    """Moments of the optimizer on this rank.
 
-    Unit: bytes. Formula: AdamW 2 × the parameter's bytes; 8-bit 2 × (1 + 4 ÷ 256); paged states are managed memory
-    and not counted here. They do not exist yet while the model loads.
+    Unit: bytes. Formula: AdamW 2 × the parameter's bytes; 8-bit 2 × (1 + 4 ÷ 256); 4-bit 2 × (0.5 + 4 ÷ 128); GaLore
+    2r per row of each matrix + the projection; paged states are managed memory and not counted here. They do not exist
+    yet while the model loads.
     """
-    return 0.0 if moment == "load" or c.plan.optimizer.startswith("paged") else state_bytes(c)
+    if i.moment == "load" or c.states_on_host or c.plan.optimizer.startswith("paged"):
+        return 0.0
+    return state_bytes(c) * c.state_share
 
 
 def state_bytes(c: Case) -> float:
-    """All optimizer states, wherever they live. Unit: bytes."""
+    """All optimizer states, wherever they live, before they are shared out. Unit: bytes."""
     kind = c.plan.optimizer.removeprefix("paged-")
+    if c.plan.method == "lomo":
+        return 0.0
+    if c.plan.method == "galore":
+        return _galore_bytes(c, kind)
+    return _dense_bytes(c, kind, c.trainable)
+
+
+def _dense_bytes(c: Case, kind: str, elements: float) -> float:
     if kind == "adamw-8bit":
-        return c.trainable * 2 * (1 + 4 / c.a["adamw-8bit-block"])
-    return float(MOMENTS[kind] * c.gradient * c.trainable)
+        return elements * 2 * (1 + 4 / c.a["adamw-8bit-block"])
+    if kind == "adamw-4bit":
+        return elements * 2 * (0.5 + 4 / c.a["adamw-4bit-block"])
+    if kind == "muon" and c.full:  # embedding and head get AdamW
+        return c.moment * (elements + c.arch.embedding * c.embeddings)
+    return float(MOMENTS[kind] * c.moment * elements)
+
+
+def _galore_bytes(c: Case, kind: str) -> float:
+    """GaLore: linears keep their moments in a space of rank r, and the projection. Source: arXiv 2403.03507."""
+    rank = c.plan.lora.rank
+    projected = projection = 0.0
+    for y in c.arch.layers:
+        for m in (*y.linears, *y.experts):
+            small = min(rank, m.inputs, m.outputs)
+            projected += y.count * m.copies * small * max(m.inputs, m.outputs)
+            projection += y.count * m.copies * small * min(m.inputs, m.outputs)
+    linears = sum(y.count * (y.linear_weights + y.expert_weights) for y in c.arch.layers)
+    return _dense_bytes(c, kind, projected + c.trainable - linears) + projection * c.moment
 
 
 def paged_states(c: Case) -> float:
     """States of paged optimizers: managed memory, which the driver moves to the host under pressure. Unit: bytes."""
-    return state_bytes(c) if c.plan.optimizer.startswith("paged") else 0.0
+    return state_bytes(c) * c.state_share if c.plan.optimizer.startswith("paged") else 0.0
 
 
-def all_gradients(c: Case) -> float:
-    """Gradients of everything trained. Unit: bytes. Formula: trained parameters × their bytes."""
-    return float(c.gradient * c.trainable)
+def master_weights(c: Case, _i: Instant) -> float:
+    """fp32 copy of 16-bit trained weights (DeepSpeed, Megatron). Unit: bytes. Formula: 4 × trained ÷ ranks."""
+    return 0.0 if c.states_on_host else c.master * c.trainable * c.state_share
+
+
+def gradients(c: Case, i: Instant) -> float:
+    """Gradients that exist.
+
+    Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated; else those of this pass so far.
+    Freed layer by layer when the optimizer runs inside the backward pass.
+    """
+    earlier = kept_gradients(c) if c.accumulates and i.training else 0.0
+    return earlier + i.gradients + i.work.gradients
+
+
+def kept_gradients(c: Case) -> float:
+    """Gradients of everything trained, as this rank keeps them. Unit: bytes. Formula: trained × bytes ÷ ranks."""
+    if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
+        return 0.0
+    return c.kept_gradient * c.trainable * c.gradient_share
 
 
 def layer_gradients(c: Case) -> float:
-    """Gradients of one layer of average size. Unit: bytes."""
-    if c.full:
-        return float(c.gradient * sum(y.count * y.parameters for y in c.arch.layers) / c.depth)
-    return all_gradients(c) / c.depth
+    """Gradients that one layer of average size leaves behind. Unit: bytes."""
+    if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
+        return 0.0
+    if c.plan.method == "freeze" or not c.full:
+        return kept_gradients(c) / c.depth
+    inside = sum(y.count * y.parameters for y in c.arch.layers)
+    return c.kept_gradient * inside * c.gradient_share / c.depth
 
 
 def step_temporaries(c: Case) -> float:
     """What the optimizer step allocates for a moment.
 
-    Unit: bytes. Formula: fused 0; foreach one copy of the gradients; Adafactor 16 B × the largest tensor.
+    Unit: bytes. Formula: fused 0; foreach one copy of the gradients; Adafactor 16 B × the largest tensor; Muon 12 B ×
+    it; DeepSpeed the fp32 copy of its gradients.
     """
-    if c.plan.optimizer == "adamw-foreach":
-        return all_gradients(c)
-    if c.plan.optimizer == "adafactor" and c.full:
-        return 16.0 * max(c.arch.embedding, c.layer.largest_weights)
-    return 0.0
+    largest = max(c.arch.embedding, c.layer.largest_weights) if c.full else 0.0
+    kind = c.plan.optimizer
+    if c.master and c.plan.framework != "megatron" and not c.states_on_host:
+        return 4.0 * c.trainable * c.state_share
+    if kind == "adamw-foreach":
+        return c.kept_gradient * c.trainable * c.state_share
+    if kind == "adafactor":
+        return 16.0 * largest * c.state_share
+    if kind == "muon":
+        return 12.0 * c.layer.largest_weights if c.full else 0.0
+    return 8.0 * largest * c.state_share if kind == "adamw-4bit" else 0.0

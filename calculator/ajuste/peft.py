@@ -1,0 +1,120 @@
+"""Parameters that adapters add, method by method.
+
+Source: the papers and the public peft package (0.21); counts checked against its own for LoRA.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .architecture import Architecture, Layer, Linear
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from .case import Case
+
+# What the words of `lora.targets` mean, as roles of `Linear`.
+TARGETS = {
+    "qv": ("q", "v", "qkv"),
+    "qkv": ("q", "k", "v", "qkv"),
+    "attention": ("q", "k", "v", "qkv", "o", "q_down", "kv_down", "kv"),
+}
+TARGETED = ("lora", "qlora", "rslora", "dora", "adalora", "vera", "ia3")
+
+
+def targeted(layer: Layer, plan: Plan) -> tuple[Linear, ...]:
+    """The linears of a layer that carry an adapter: a word, or module names."""
+    if plan.method not in TARGETED:
+        return ()
+    targets, linears = plan.lora.targets, layer.linears
+    if plan.quantize_moe_experts:  # experts are linear modules
+        linears += layer.experts
+    if targets == "all-linear":
+        return linears
+    if isinstance(targets, str):
+        return tuple(m for m in linears if m.role in TARGETS[targets])
+    return tuple(m for m in linears if m.name in targets or m.role in targets)
+
+
+def layer_parameters(layer: Layer, plan: Plan) -> float:
+    """Trained parameters in one layer.
+
+    Unit: parameters. Formulas, per target: LoRA and rsLoRA r(in + out), DoRA + out, AdaLoRA + r, VeRA r + out,
+    (IA)³ out (in for the down projection). Per layer: prefix 2k per virtual token, adapters 2(2h·b + b + h),
+    LLaMA-Adapter h per token + n gates, LN tuning the norms.
+    """
+    rank, method = plan.lora.rank, plan.method
+    if method in ("lora", "qlora", "rslora", "dora", "adalora", "vera"):
+        return sum(m.copies * _per_target(m, rank, method) for m in targeted(layer, plan))
+    if method == "ia3":
+        return sum(m.copies * (m.inputs if m.role.endswith("down") else m.outputs) for m in targeted(layer, plan))
+    hidden = next(m.inputs for m in layer.linears)
+    if method == "prefix":
+        return plan.virtual_tokens * 2 * layer.key
+    if method == "adapter":
+        return 2 * (2 * hidden * plan.bottleneck + plan.bottleneck + hidden)
+    if method == "llama-adapter":
+        return plan.virtual_tokens * hidden + layer.heads
+    if method == "ln-tuning":
+        return layer.small
+    return 0
+
+
+def _per_target(m: Linear, rank: int, method: str) -> float:
+    if method == "vera":
+        return rank + m.outputs
+    extra = {"dora": m.outputs, "adalora": rank}.get(method, 0)
+    return rank * (m.inputs + m.outputs) + extra
+
+
+def fused_expert_parameters(layer: Layer, plan: Plan) -> float:
+    """Adapter parameters on one layer's fused experts.
+
+    From transformers 5 on, experts are one parameter per projection; PEFT ≥ 0.19 turns the names of the expert
+    projections into `target_parameters`, with twice the rank on the fused gate and up.
+    Unit: parameters. Formula: E · r · (2 (h + 2f) + (f + h)).
+    """
+    targets = plan.lora.targets
+    names = {m.name for m in layer.experts}
+    if plan.method not in TARGETED or plan.quantize_moe_experts or "gate_proj" not in names:
+        return 0
+    if targets != "all-linear" and (isinstance(targets, str) or not names & set(targets)):
+        return 0
+    down = next(m for m in layer.experts if m.role == "expert_down")
+    f, h = down.inputs, down.outputs
+    return down.copies * plan.lora.rank * (2 * (h + 2 * f) + f + h)
+
+
+def parameters(arch: Architecture, plan: Plan, c: Case) -> float:
+    """All trained parameters of this rank.
+
+    Unit: parameters. Formula: layers + prompt v·h (p-tuning + its encoder, 3 (h² + h)) + a head's adapter r(h + V)
+    + copies of embedding and head where they are trained.
+    """
+    layers = sum(y.count * (layer_parameters(y, plan) + fused_expert_parameters(y, plan)) for y in arch.layers)
+    h = arch.hidden
+    outside = 0.0
+    if plan.method in ("prompt", "p-tuning") and c.has_embedding:
+        outside += plan.virtual_tokens * h
+        outside += 3 * (h * h + h) if plan.method == "p-tuning" else 0
+    if targets_head(arch, plan) and c.has_head:
+        outside += plan.lora.rank * (h + arch.vocabulary)
+    if plan.train_embeddings:
+        outside += arch.embedding * c.embeddings
+    return layers + outside
+
+
+def targets_head(arch: Architecture, plan: Plan) -> bool:
+    """Whether the head carries an adapter: only when it is named."""
+    targets = plan.lora.targets
+    return plan.method in TARGETED and not isinstance(targets, str) and arch.traits.names["head"] in targets
+
+
+def shared_parameters(arch: Architecture, plan: Plan) -> float:
+    """Frozen parameters an adapter brings along: VeRA's shared A and B. Unit: parameters. Formula: r (in + out)."""
+    if plan.method != "vera":
+        return 0.0
+    targets = [m for y in arch.layers for m in targeted(y, plan)]
+    if not targets:
+        return 0.0
+    return plan.lora.rank * (max(m.inputs for m in targets) + max(m.outputs for m in targets))

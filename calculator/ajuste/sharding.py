@@ -1,0 +1,139 @@
+"""What one rank holds when the model, the batch or the states are spread over several GPUs.
+
+Nothing is divided as a total: layers, heads, vocabulary and experts are cut as each strategy cuts them, and what must
+be gathered to compute, or buffered to communicate, is added.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from .architecture import Architecture, Layer
+from .plan import Plan
+from .weights import PAYLOAD
+
+if TYPE_CHECKING:
+    from .case import Case
+    from .moments import Instant
+
+
+def stages(plan: Plan) -> tuple[str, ...]:
+    """The ranks that may be fullest: the whole model, or the first, middle and last stage of a pipeline or split."""
+    if plan.parallel.pp > 1 or (plan.parallel.strategy == "device-map" and plan.parallel.world > 1):
+        return ("first", "last")
+    return ("whole",)
+
+
+def micro_batches_in_flight(plan: Plan, stage: str) -> int:
+    """Micro-batches whose activations a pipeline stage holds (one forward, one backward schedule)."""
+    if plan.parallel.pp == 1:
+        return 1
+    return min(plan.parallel.pp, plan.grad_accum) if stage == "first" else 1
+
+
+def local(arch: Architecture, plan: Plan, stage: str) -> Architecture:
+    """The part of the architecture on one rank: layers of its stage, its share of heads, widths, experts, vocabulary.
+
+    Tensor parallelism cuts heads, feed-forward and vocabulary; expert parallelism cuts the experts; a pipeline or a
+    layer split gives a stage ⌈L ÷ stages⌉ layers, the embedding to the first and the head to the last.
+    """
+    tensor, experts, stage_count = plan.parallel.tp, plan.parallel.ep, plan.parallel.pp
+    if plan.parallel.strategy == "device-map":
+        stage_count = plan.parallel.world
+    if tensor == experts == stage_count == 1:
+        return arch
+    part = ceil(arch.depth / stage_count) / arch.depth
+    layers = tuple(_local_layer(y, tensor, experts, part) for y in arch.layers)
+    embedding = arch.embedding / tensor
+    ends = 1 if stage_count > 1 or arch.tied else 2
+    total = sum(y.count * y.parameters for y in layers) + embedding * ends + arch.outside
+    return arch._replace(
+        layers=layers,
+        depth=arch.depth * part,
+        vocabulary=arch.vocabulary / tensor,
+        embedding=embedding,
+        parameters=total,
+        vision=arch.vision if stage in ("whole", "first") else 0,
+    )
+
+
+def _local_layer(y: Layer, tensor: int, experts: int, part: float) -> Layer:
+    kept = y.small + y.router
+    expert_weights = y.expert_weights / (tensor * experts)
+    linear_weights = y.linear_weights / tensor
+    cut = [
+        m._replace(outputs=m.outputs / tensor) if m.role not in ("o", "down") else m._replace(inputs=m.inputs / tensor)
+        for m in y.linears
+    ]
+    return y._replace(
+        count=y.count * part,
+        heads=y.heads / tensor,
+        kv_heads=max(y.kv_heads / tensor, min(1, y.kv_heads)),
+        ffn=y.ffn / tensor,
+        expert_ffn=y.expert_ffn / tensor,
+        linears=tuple(cut),
+        experts=tuple(m._replace(copies=m.copies / experts, outputs=m.outputs / tensor) for m in y.experts),
+        state=y.state / tensor,
+        linear_weights=linear_weights,
+        expert_weights=expert_weights,
+        mlp_weights=(y.mlp_weights - y.expert_weights) / tensor + expert_weights,
+        out_weights=y.out_weights / tensor,
+        down_weights=y.down_weights / tensor,
+        largest_weights=y.largest_weights / tensor,
+        parameters=linear_weights + expert_weights + kept,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ terms
+
+
+def layer_bytes(c: Case) -> float:
+    """Weights of the largest layer as they are gathered: 16 bit, or packed when the base is quantised."""
+    y = c.layer
+    packed = y.linear_weights + (y.expert_weights if c.plan.quantize_moe_experts else 0) if c.quantized else 0
+    rest = 4 if c.upcast else c.weight
+    return packed * PAYLOAD[c.plan.quantization] + (y.parameters - packed) * rest + c.layer_adapter * c.gathered_adapter
+
+
+def root_bytes(c: Case) -> float:
+    """Embedding, head and final norm, gathered with the outermost unit and kept until the step ends."""
+    return (c.arch.embedding * c.embeddings + c.arch.outside) * (4 if c.upcast else c.weight)
+
+
+def gathered_weights(c: Case, i: Instant) -> float:
+    """Weights gathered from the other ranks to be used.
+
+    Unit: bytes. Formula: FSDP the layer at work + the one prefetched + embedding and head; ZeRO-3 up to
+    `max_live_parameters` × 2, at least one layer.
+    """
+    if not c.gathers or not i.training or i.moment == "optimizer_step":
+        return 0.0
+    if c.plan.parallel.strategy == "zero3":
+        live = c.plan.parallel.max_live_parameters or c.a["zero3-live-parameters"]
+        whole = c.arch.parameters * c.weight
+        return min(whole, max(live * c.weight, 2 * layer_bytes(c)))
+    ahead = c.plan.parallel.prefetch
+    layers = 1 + (c.a["fsdp-prefetched-layers"] if ahead is None else ahead)
+    if not c.plan.parallel.reshard_after_forward:
+        layers = c.depth
+    return layers * layer_bytes(c) + root_bytes(c)
+
+
+def communication_buffers(c: Case, i: Instant) -> float:
+    """Buffers in which gradients travel.
+
+    Unit: bytes. Formula: DDP one copy of the gradients (its buckets); ZeRO-1/2/3 two buckets of
+    `bucket_elements`; FSDP the gradients of one layer, unsharded.
+    """
+    strategy, ranks = c.plan.parallel.strategy, c.plan.parallel.data_ranks
+    if ranks == 1 or not i.training:
+        return 0.0
+    if strategy == "ddp":
+        return c.trainable * c.kept_gradient
+    if strategy.startswith("zero"):
+        elements = c.plan.parallel.bucket_elements or c.a["zero-bucket-elements"]
+        return 2 * min(elements, c.trainable) * 2
+    if i.moment == "backward" and strategy.startswith("fsdp"):
+        return c.gradient * (c.layer.parameters if c.full else c.layer_adapter)
+    return 0.0
