@@ -18,6 +18,8 @@ PORTS = 100
 class Handler(SimpleHTTPRequestHandler):
     """Files with the types that browsers insist on, never cached, quietly."""
 
+    protocol_version = "HTTP/1.1"  # connections are kept, as every real server does
+
     extensions_map = {  # noqa: RUF012 — the base class's name and shape
         **SimpleHTTPRequestHandler.extensions_map,
         ".js": "text/javascript",
