@@ -285,6 +285,7 @@ class Calculator {
    */
   answered(answer, request) {
     clearTimeout(this.slow);
+    this.root.dataset.answered = String(Number(this.root.dataset.answered ?? 0) + 1);
     if (!answer.ok) return this.refused(answer.error);
     const { defaults, ...plan } = answer.plan;
     this.answer = answer;
