@@ -91,10 +91,10 @@ class Stamp:
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Let a second `make` wait until the first has set things up."""
+def one_at_a_time(work: str) -> Iterator[None]:
+    """Let a second `make` wait until the first is through with a kind of work."""
     CACHE.mkdir(exist_ok=True)
-    with (CACHE / "setup.lock").open("w") as lock:
+    with (CACHE / f"{work}.lock").open("w") as lock:
         if os.name == "posix":
             import fcntl
 
@@ -326,7 +326,7 @@ def main(words: list[str]) -> int:
         print(f"unknown option {' '.join(sorted(unknown))}\n\n{__doc__}", file=sys.stderr)
         return 2
     try:
-        with one_at_a_time():
+        with one_at_a_time("setup"):
             set_up_python()
             set_up_npm()
             if "--estimator" in words:

@@ -529,7 +529,8 @@ def build() -> None:
 def main(words: list[str]) -> int:
     """Build, and serve if asked."""
     try:
-        build()
+        with bootstrap.one_at_a_time("build"):
+            build()
     except BuildError as error:
         print(f"build: {error}", file=sys.stderr)
         if "--serve" not in words:
