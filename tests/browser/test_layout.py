@@ -40,7 +40,8 @@ def test_targets_are_large_enough_for_a_finger(visit):
     visitor.page.locator("#aj-settings > summary").click()
     small = visitor.page.evaluate(
         """() => [...document.querySelectorAll(
-                '.aj-input > :is(input, select), .aj-segments label, .aj-calc summary, :is(.aj-levers, .aj-share) button')]
+                '.aj-input > *:not(span), .aj-segments label, .aj-calc summary, :is(.aj-levers, .aj-share) button'
+            )]
             .filter(e => e.offsetParent && e.getBoundingClientRect().height < 41.9)
             .map(e => `${e.id || e.textContent} ${e.getBoundingClientRect().height}`)"""
     )
