@@ -119,7 +119,11 @@ def duration(hours: float, language: str) -> str:
 
 def smallest_card(result: Json, catalog: Catalog) -> float | None:
     """Label of the smallest card, in GB, that runs it with certainty on one GPU."""
-    fits = [catalog.gpus[gpu["id"]].memory_label_gb for gpu in result["gpus"] if gpu["verdict"] == "fits" and gpu["count"] == 1]
+    fits = [
+        catalog.gpus[gpu["id"]].memory_label_gb
+        for gpu in result["gpus"]
+        if gpu["verdict"] == "fits" and gpu["count"] == 1
+    ]
     return min(fits, default=None)
 
 
