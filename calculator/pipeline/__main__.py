@@ -6,8 +6,12 @@ import argparse
 import datetime
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.check import Report, check, files_of, fix
+
+if TYPE_CHECKING:
+    from pipeline.files import Data
 
 ROOT = Path()
 
@@ -38,6 +42,9 @@ def _parser() -> argparse.ArgumentParser:
 
     checking = command("check", _check, "checks all of data/ and says what to type")
     checking.add_argument("--fix", action="store_true", help="also mends order, spaces, BOM and quotes")
+    checking.add_argument("--against", metavar="REF", help="also checks the changes since this commit or branch")
+    telling = command("diff", _diff, "tells in both languages what the data changes since a commit or branch")
+    telling.add_argument("--against", metavar="REF", default="origin/main", help="default origin/main")
     command("bundle", _bundle, "writes the catalog that the calculator reads", "build/app/catalog.json")
     command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
     command("tables", _tables, "writes the tables of both languages", "build/includes")
@@ -45,7 +52,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    report = check(files_of(ROOT), arguments.as_of)
+    before = _data_at(arguments.against, arguments.as_of) if arguments.against else None
+    report = check(files_of(ROOT), arguments.as_of, before)
     mended = fix(ROOT, report) if arguments.fix else []
     for problem in report.problems:
         if problem.red or problem.path not in mended:
@@ -64,6 +72,22 @@ def _summary(report: Report) -> str:
     )
     wrong = len(report.red)
     return f"❌ {wrong} por corregir / to correct · {counts}" if wrong else f"✅ {counts}"
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from pipeline.diff import presets, report
+    from pipeline.estimates import cheapest_bill
+
+    before = _data_at(arguments.against, arguments.as_of)
+    after = check(files_of(ROOT), arguments.as_of, before)
+    print(report(before, after.data, after.problems, arguments.as_of, presets(ROOT), cheapest_bill(arguments.as_of)))
+    return 1 if after.red else 0
+
+
+def _data_at(reference: str, today: datetime.date) -> Data:
+    from pipeline.git import branch_point, files_at
+
+    return check(files_at(ROOT, branch_point(ROOT, reference)), today).data
 
 
 def _loaded(arguments: argparse.Namespace) -> Report:
@@ -100,10 +124,12 @@ def _accuracy(arguments: argparse.Namespace) -> int:
 
 
 def _tables(arguments: argparse.Namespace) -> int:
+    from pipeline.history import history
     from pipeline.tables import tables
 
     arguments.out.mkdir(parents=True, exist_ok=True)
-    written = tables(_loaded(arguments).data, arguments.as_of)
+    data = _loaded(arguments).data
+    written = tables(data, arguments.as_of, history(ROOT, data))
     for name, text in written.items():
         (arguments.out / name).write_text(text, encoding="utf-8")
     print(f"{arguments.out}: {len(written)} tables")

@@ -49,6 +49,7 @@ class Data(NamedTuple):
     gpus: list[Row]
     gpu_aliases: list[Row]
     prices: list[Row]
+    past_prices: list[Row]
     models: list[Row]
     memory: list[Row]
     links: list[Row]
@@ -383,7 +384,7 @@ def _cell(value: Value) -> str:
 
 
 def _short(text: str, limit: int = 40) -> str:
-    """What was typed, cut to `limit`; what does not print is spelt out, so that it cannot act on a terminal or a log."""
+    """What was typed, cut to `limit`; what does not print is spelt out: it must not act on a terminal or a log."""
     shown = "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
         for letter in text[: limit + 1]

@@ -152,7 +152,7 @@ def price_sources(data: Data) -> Iterator[Problem]:
         row.values["id"]: {_domain(row.values["url"] or ""), *(row.values["domains"] or [])} for row in data.providers
     }
     others = tuple(row.values["url"] for row in data.sources if row.values["url"])
-    for row in data.prices:
+    for row in [*data.prices, *data.past_prices]:
         url, provider = row.values["source_url"], row.values["provider"]
         if provider not in homes:
             continue

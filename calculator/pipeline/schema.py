@@ -199,6 +199,28 @@ PRICES = Table(
 )
 
 
+PAST_PRICES = Table(
+    "past_prices",
+    "data/past_prices.csv",
+    Text(
+        "Precios leídos antes de que existiera este repositorio; los de después los guarda git.",
+        "Prices read before this repository existed; git keeps the later ones.",
+    ),
+    (
+        _c("provider", "id", "Id del proveedor.", "Id of the provider.", "runpod-secure", required=True,
+           refers="providers"),
+        *(
+            column
+            for column in PRICES.columns
+            if column.name
+            in ("offer", "gpu", "gpus", "region", "purchase", "usd_per_hour", "checked", "source_url", "note")
+        ),
+    ),
+    key=("provider", "offer", "region", "gpu", "gpus", "purchase", "checked"),
+    order=("provider", "gpu", "gpus", "offer", "region", "purchase", "checked"),
+)  # fmt: skip
+
+
 def _speed(name: str, es: str, en: str, unit: str = "TFLOPS", high: float = 20000) -> Column:
     return _c(name, "number", es, en, "312", unit=unit, low=1, high=high)
 
@@ -488,7 +510,8 @@ ASSUMPTIONS = Table(
 )  # fmt: skip
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (PRICES, GPUS, ALIASES, PROVIDERS, SOURCES, MODELS, MEMORY, ASSUMPTIONS, LINKS)
+    table.name: table
+    for table in (PRICES, PAST_PRICES, GPUS, ALIASES, PROVIDERS, SOURCES, MODELS, MEMORY, ASSUMPTIONS, LINKS)
 }
 
 _JSON_TYPES = {

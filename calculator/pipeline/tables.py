@@ -10,6 +10,7 @@ import pandas as pd
 from pipeline import schema
 from pipeline.bundle import newest
 from pipeline.cells import earliest_day
+from pipeline.chart import Series, price_chart
 from pipeline.markup import Cell, Head, Line, table
 from pipeline.text import (
     LANGUAGES,
@@ -31,18 +32,19 @@ if TYPE_CHECKING:
     import datetime
 
     from pipeline.files import Data
+    from pipeline.history import History
 
 OLD = 60  # days: an older price is greyed
 STALE = 120  # days: an older price leads only when there is no other
 SHOWN = 12  # offers per GPU before the fold
 
 
-def tables(data: Data, as_of: datetime.date) -> dict[str, str]:
-    """Every include by file name."""
+def tables(data: Data, as_of: datetime.date, past: History) -> dict[str, str]:
+    """Every include by file name; `past` is what each offer cost before."""
     offers = frame(data, as_of)
     makers = {
         "prices-cheapest": lambda language: prices_cheapest(data, offers, language),
-        "prices-all": lambda language: prices_all(data, offers, language),
+        "prices-all": lambda language: prices_all(data, offers, past, language),
         "gpus": lambda language: gpus(data, language),
         "models": lambda language: models(data, language),
         "providers": lambda language: providers(data, offers, language),
@@ -126,7 +128,7 @@ def cheaper_but_older(offers: pd.DataFrame, leading: pd.DataFrame) -> pd.DataFra
     return others.groupby("gpu").head(1).set_index("gpu", drop=False)
 
 
-def prices_all(data: Data, offers: pd.DataFrame, language: str) -> str:
+def prices_all(data: Data, offers: pd.DataFrame, past: History, language: str) -> str:
     """Every offer, folded by GPU, cheapest first."""
     if offers.empty:
         return word("no_data", language) + "\n"
@@ -142,6 +144,7 @@ def prices_all(data: Data, offers: pd.DataFrame, language: str) -> str:
             f'<details class="offers" id="{anchor("gpu", gpu)}">'
             f"<summary><strong>{escape(names[gpu])}</strong> · {count}</summary>\n"
         )
+        parts.append(price_chart(_series(gpu, past, sellers), language))
         parts.append(table(names[gpu], _offer_heads(language), lines[:SHOWN]))
         if len(lines) > SHOWN:
             parts.append(f"<details><summary>{word('more_offers', language, n=len(lines) - SHOWN)}</summary>\n")
@@ -149,6 +152,15 @@ def prices_all(data: Data, offers: pd.DataFrame, language: str) -> str:
             parts.append("</details>\n")
         parts.append("</details>\n")
     return "".join(parts)
+
+
+def _series(gpu: str, past: History, sellers: dict[str, str]) -> list[Series]:
+    """The on-demand offers of a GPU through time, per GPU."""
+    return [
+        Series(sellers[key[0]], [reading._replace(usd_per_hour=reading.usd_per_hour / key[4]) for reading in readings])
+        for key, readings in past.items()
+        if key[3] == gpu and key[5] == "on-demand"
+    ]
 
 
 def _offer_heads(language: str) -> list[Head]:

@@ -12,6 +12,7 @@ from pipeline import schema
 from pipeline.bundle import bundle
 from pipeline.check import check, files_of
 from pipeline.files import Data
+from pipeline.history import collect
 from pipeline.tables import frame, leaders, tables
 from pipeline.text import age, duration, number, usd
 
@@ -45,7 +46,7 @@ def data(root: Path) -> Data:
 
 @pytest.fixture(scope="module")
 def written(data: Data) -> dict[str, str]:
-    return tables(data, TODAY)
+    return tables(data, TODAY, collect([*data.past_prices, *data.prices]))
 
 
 def test_every_include_exists_in_both_languages(written: dict[str, str]) -> None:
@@ -101,21 +102,21 @@ def test_a_fresh_published_price_leads_and_an_older_cheaper_one_is_only_mentione
     data = with_prices(price, computed, old)
     leading = leaders(frame(data, TODAY))["on-demand"].loc["rtx-4090-24gb"]
     assert leading["offer"] == "1x RTX 4090"
-    shown = tables(data, TODAY)["prices-cheapest.en.md"]
+    shown = tables(data, TODAY, {})["prices-cheapest.en.md"]
     assert "$0.69" in shown
     assert "$0.30 <small>Acme · 121 days</small>" in shown
 
 
 def test_prices_over_sixty_days_are_greyed(price: str, with_prices) -> None:
     rows = [price, price.replace("1x", "2x").replace("2026-11-09", "2026-09-30")]
-    text = tables(with_prices(*rows), TODAY)["prices-all.es.md"]
+    text = tables(with_prices(*rows), TODAY, {})["prices-all.es.md"]
     assert re.findall(r'<tr id="acme-(\dx)-rtx[^"]*" class="old">', text) == ["2x"]
     assert "61 días" in text
 
 
 def test_text_of_the_data_is_escaped(price: str, with_prices) -> None:
     data = with_prices(price.replace("1x RTX 4090", "<img src=x onerror=alert(1)> & co"))
-    text = tables(data, TODAY)["prices-all.en.md"]
+    text = tables(data, TODAY, {})["prices-all.en.md"]
     assert "<img" not in text
     assert "&lt;img src=x onerror=alert(1)&gt; &amp; co" in text
 
