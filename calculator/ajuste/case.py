@@ -124,5 +124,7 @@ class Case:
         if strategy.startswith("fsdp") and self.accumulates and not plan.parallel.sync_each_batch:
             self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
+        # FSDP1 hooks the inputs of frozen layers until backward ends: neither they nor their gradients are freed.
+        self.keeps_inputs = strategy == "fsdp1" and not self.full and self.gathers and self.checkpointed
         self.states_on_host = plan.parallel.offload != "none"
         self.weights_on_host = plan.parallel.offload in ("all", "nvme")

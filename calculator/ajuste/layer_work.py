@@ -51,6 +51,14 @@ def active_ffn(c: Case) -> float:
     return c.layer.ffn + c.layer.experts_per_token * c.layer.expert_ffn
 
 
+def worked_ffn(c: Case) -> float:
+    """Feed-forward width at work at once: experts that are modules of their own run one after the other."""
+    y = c.layer
+    if y.experts and c.plan.quantize_moe_experts:
+        return y.ffn + y.experts_per_token * y.expert_ffn / y.experts[0].copies
+    return active_ffn(c)
+
+
 def feeds_adapter(c: Case) -> bool:
     """Whether the feed-forward carries adapters."""
     return any(m.role in ("gate", "up", "gate_up", "down") for m in c.targets)
@@ -170,7 +178,7 @@ def _autocast_backward(c: Case, saved: float) -> list[Point]:
 
 def _adapter_backward(c: Case, saved: float) -> list[Point]:
     """Frozen weights: the feed-forward's backward is the widest point, or its dequantised weight."""
-    f, h, t = active_ffn(c), c.hidden, c.tokens
+    f, h, t = worked_ffn(c), c.hidden, c.tokens
     weight = dequantised(c, c.layer.down_weights, scales=False)
     if c.quantized and c.upcast:
         return _upcast_backward(c, saved)
@@ -192,16 +200,15 @@ def _adapter_backward(c: Case, saved: float) -> list[Point]:
 
 def _upcast_backward(c: Case, saved: float) -> list[Point]:
     """After `prepare_model_for_kbit_training`: the feed-forward flows in fp32."""
-    f, h, t = active_ffn(c), c.hidden, c.tokens
+    f, h, t = worked_ffn(c), c.hidden, c.tokens
+    if not feeds_adapter(c):
+        return [Point("mlp", saved, (12 * f + 4 * h) * t, dequantised=dequantised(c, c.layer.down_weights, False))]
     points = [Point("mlp", saved, (10 * f + (0 if c.checkpointed else 4 * h)) * t)]
     if not c.autocast:
         points = [Point("mlp", saved, (8 * f + 4 * h) * t)]
     if c.checkpointed:
-        if feeds_adapter(c) or not c.autocast:
-            workspace = dequantised(c, c.layer.down_weights)
-            points.append(Point("mlp", saved, (4 * f + 8 * h) * t, dequantised=workspace))
-        else:
-            points.append(Point("mlp", saved, 8 * f * t))
+        workspace = dequantised(c, c.layer.down_weights)
+        points.append(Point("mlp", saved, (4 * f + 8 * h) * t, dequantised=workspace))
     return points
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from .case import Case
 
 
+SIXTEEN_BIT_LOSS = ("gpt2", "gpt_bigcode", "gpt_neox", "gptj", "bloom", "opt", "falcon", "mpt")
+
+
 def loss_points(c: Case) -> list[Point]:
     """The widest points between the last layer's output and the gradient that enters it."""
     return KINDS[c.plan.loss](c) if c.has_head else []
@@ -35,10 +38,13 @@ def default(c: Case) -> list[Point]:
     written = c.attention_bytes
     cap = 2 if c.arch.logit_softcap else 0
     hidden = 0.0 if c.full and not (c.residual == 4 and c.autocast) else hidden_bytes(c)
-    forward = (8 if written == 4 else 10) + cap + (4 if c.plan.logits_shift_copy else 0)
+    forward, backward = (8 if written == 4 else 10) + cap, 12 + cap
+    if c.plan.logits_shift_copy:
+        # Before 4.49 the shifted logits were copied; the oldest families never upcast them.
+        forward, backward = (8, 8) if c.arch.family in SIXTEEN_BIT_LOSS else (forward + 4, backward)
     points = [
         Point("loss", temporaries=hidden, logits=forward * logits),
-        Point("loss_backward", logits=(12 + cap) * logits),
+        Point("loss_backward", logits=backward * logits),
     ]
     return points + head_backward(c, written * logits)
 
@@ -58,9 +64,12 @@ def head_backward(c: Case, logits: float) -> list[Point]:
 def in_place(c: Case) -> list[Point]:
     """Cross-entropy kernels that write the gradient into the logits.
 
-    Unit: bytes. Formula: 8V·T in forward and backward (16-bit logits, their fp32 copy, the shifted one in 16 bit).
+    Unit: bytes. Formula: 8V·T in forward and backward, + 2V·T where the shifted logits are copied.
     """
-    logits = 8 * c.vocabulary * c.scored_tokens
+    each = 8
+    if c.plan.logits_shift_copy:
+        each = 6 if c.arch.family in SIXTEEN_BIT_LOSS else 10
+    logits = each * c.vocabulary * c.scored_tokens
     points = [Point("loss", temporaries=hidden_bytes(c), logits=logits), Point("loss_backward", logits=logits)]
     return points + head_backward(c, c.attention_bytes * c.vocabulary * c.scored_tokens)
 

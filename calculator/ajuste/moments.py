@@ -150,7 +150,7 @@ def backward_instants(c: Case) -> list[Instant]:
     tables, alive = rotary_tables(c) + other_micro_batches(c), c.plan.outputs_alive and c.has_head
     everything, one = waiting(c), activations.waiting_per_token(c, c.layer) * c.tokens
     if c.checkpointed or c.selective:  # the layer at work still has what it waited with
-        saved_top, saved_first, casts_top = everything, one, 0.0
+        saved_top, saved_first, casts_top = everything, 2 * everything if c.keeps_inputs else one, 0.0
     else:
         saved_top, saved_first = max(0.0, everything - one - expert_copies(c)), 0.0
         casts_top = weight_casts(c, c.depth - 1) + (c.depth - 1) * adapter_casts(c)
