@@ -48,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     command("bundle", _bundle, "writes the catalog that the calculator reads", "build/app/catalog.json")
     command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
     command("tables", _tables, "writes the tables of both languages", "build/includes")
+    command("api", _api, "writes the data as static JSON files", "build/api")
+    ageing = command("stale", _stale, "tells which prices nobody has looked at for a while")
+    ageing.add_argument("--links", action="store_true", help="also opens every link, to name those that are gone")
     return parser
 
 
@@ -133,6 +136,27 @@ def _tables(arguments: argparse.Namespace) -> int:
     for name, text in written.items():
         (arguments.out / name).write_text(text, encoding="utf-8")
     print(f"{arguments.out}: {len(written)} tables")
+    return 0
+
+
+def _api(arguments: argparse.Namespace) -> int:
+    from pipeline.api import api
+    from pipeline.history import history
+
+    data = _loaded(arguments).data
+    written = api(data, history(ROOT, data))
+    for name, text in written.items():
+        (arguments.out / name).parent.mkdir(parents=True, exist_ok=True)
+        (arguments.out / name).write_text(text, encoding="utf-8")
+    print(f"{arguments.out}: {len(written)} files")
+    return 0
+
+
+def _stale(arguments: argparse.Namespace) -> int:
+    from pipeline.stale import dead_links, links, stale
+
+    data = _loaded(arguments).data
+    print(stale(data, arguments.as_of, dead_links(links(data)) if arguments.links else []), end="")
     return 0
 
 

@@ -43,10 +43,11 @@ def newest(data: Data) -> datetime.date:
 def public(table: schema.Table, row: Row, names: Iterable[str] = ()) -> dict[str, Any]:
     """The columns of a row that leave the house, in the schema's order; whole floats as integers."""
     wanted = tuple(names) or tuple(column.name for column in table.columns if not column.inside)
-    return {name: _number(row.values[name]) for name in wanted}
+    return {name: whole(row.values[name]) for name in wanted}
 
 
-def _number(value: Any) -> Any:
+def whole(value: Any) -> Any:
+    """A whole float as an integer: 24.0 is written 24."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

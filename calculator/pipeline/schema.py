@@ -519,33 +519,35 @@ _JSON_TYPES = {
 }  # fmt: skip
 
 
-def json_schema(table: Table, language: str = "en") -> dict[str, Any]:
+def json_schema(table: Table) -> dict[str, Any]:
     """JSON Schema 2020-12 of one row, typed as in the catalog and the API: unknown is null."""
-    properties: dict[str, Any] = {}
-    for column in table.columns:
-        kind = _JSON_TYPES.get(column.kind, "string")
-        entry: dict[str, Any] = {"type": kind if column.required else [kind, "null"]}
-        description = column.doc.es if language == "es" else column.doc.en
-        entry["description"] = f"{description} [{column.unit}]" if column.unit else description
-        if kind == "array":
-            entry["items"] = {"type": "string"} | ({"enum": list(column.choices)} if column.choices else {})
-        elif column.choices:
-            entry["enum"] = [*column.choices] + ([] if column.required else [None])
-        if column.low is not None:
-            entry["minimum"] = column.low
-        if column.high is not None:
-            entry["maximum"] = column.high
-        if column.kind == "url":
-            entry["pattern"] = "^https://"
-        if column.kind == "date":
-            entry["pattern"] = r"^\d{4}(-\d{2}(-\d{2})?)?$"
-        properties[column.name] = entry
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": table.name, "description": table.doc.en}
+    return head | json_object(table.columns)
+
+
+def json_object(columns: tuple[Column, ...]) -> dict[str, Any]:
+    """The same for any columns, without the heading."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": table.name,
-        "description": table.doc.es if language == "es" else table.doc.en,
         "type": "object",
-        "properties": properties,
-        "required": [column.name for column in table.columns if column.required],
-        "additionalProperties": False,
+        "properties": {column.name: _json_property(column) for column in columns},
+        "required": [column.name for column in columns if column.required],
     }
+
+
+def _json_property(column: Column) -> dict[str, Any]:
+    kind = _JSON_TYPES.get(column.kind, "string")
+    unit = f" [{column.unit}]" if column.unit else ""
+    entry: dict[str, Any] = {
+        "type": kind if column.required or column.kind == "words" else [kind, "null"],
+        "description": column.doc.en + unit,
+    }
+    if kind == "array":
+        entry["items"] = {"type": "string"} | ({"enum": list(column.choices)} if column.choices else {})
+    elif column.choices:
+        entry["enum"] = [*column.choices, *([] if column.required else [None])]
+    if kind in ("integer", "number"):
+        entry |= {
+            name: limit for name, limit in (("minimum", column.low), ("maximum", column.high)) if limit is not None
+        }
+    pattern = {"url": "^https://", "date": r"^\d{4}(-\d{2}(-\d{2})?)?$"}.get(column.kind)
+    return entry | ({"pattern": pattern} if pattern else {})

@@ -90,7 +90,7 @@ def issue_form(offer: dict[str, object]) -> str:
     """The price form, filled in with a row."""
     fields = {name: offer[name] for name in ("provider", "offer", "gpu", "gpus", "region", "purchase") if offer[name]}
     title = f"{offer['provider']}: {offer['offer']}"
-    query = {"template": "price.yml", "title": title, **fields, "known_price": f"{offer['usd_per_hour']:.10g}"}
+    query = {"template": "price.yml", "title": title, **fields}
     return f"{repository()}/issues/new?{urlencode(query, quote_via=quote)}"
 
 
