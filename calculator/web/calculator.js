@@ -2,10 +2,12 @@
 // calculator's pages; everything else is found beside it, so that it works under any path.
 
 import { Combobox } from "./combobox.js";
+import { CHARACTERS_PER_TOKEN } from "./dataset.js";
 import { Engine } from "./engine.js";
 import { FIELDS, flatten, OTHER_METHODS, unflatten } from "./fields.js";
 import { renderForm } from "./form.js";
 import { readNumber } from "./format.js";
+import { fetchConfig, hubName } from "./hub.js";
 import { fromFragment, toFragment } from "./link.js";
 import { html } from "./html.js";
 import { morph } from "./morph.js";
@@ -58,6 +60,11 @@ class Calculator {
     /** @type {Record<string, Flat>} What was typed in the modes that were left. */
     this.left = {};
     this.dataOpen = false;
+    /** @type {import("./form.js").FileState | undefined} */
+    this.file = undefined;
+    /** @type {File | null} */
+    this.dropped = null;
+    this.folder = folder;
     /** @type {any} The last answer that came. */
     this.answer = null;
     /** @type {import("./link.js").Then | null} */
@@ -118,6 +125,12 @@ class Calculator {
       event.preventDefault();
       this.typeModel(text);
     });
+    ask.addEventListener("dragover", (event) => event.preventDefault());
+    ask.addEventListener("drop", (event) => {
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      if (file) this.take(file);
+    });
     addEventListener("popstate", () => this.adopt(location.hash));
     addEventListener("hashchange", () => this.adopt(location.hash));
   }
@@ -149,13 +162,18 @@ class Calculator {
   /** @param {HTMLInputElement} control */
   chosen(control) {
     const { name, value, type } = control;
+    if (name === "file") return control.files?.[0] && this.take(control.files[0]);
+    if (name === "ratio") return this.measure(readNumber(value, "number", this.view.language).value ?? CHARACTERS_PER_TOKEN);
     if (name === "model") return this.typeModel(value);
     if (name === "mode") return this.setMode(value);
     if (name === "method") return this.set({ method: value === "more" ? OTHER_METHODS[0] : value }, true);
     const field = FIELDS[name];
     if (!field) return;
     if (type === "checkbox") this.set({ [name]: control.checked }, true);
-    else if (field.kind === "choice") this.set({ [name]: value === "" ? undefined : value }, true);
+    else if (field.kind === "list") this.set({ [name]: value === "" ? undefined : [value] }, true);
+    else if (control instanceof HTMLSelectElement && field.kind === "integer") {
+      this.set({ [name]: value === "" ? undefined : Number(value) }, true);
+    } else if (field.kind === "choice") this.set({ [name]: value === "" ? undefined : value }, true);
     else this.commit();
     this.render();
   }
@@ -181,6 +199,52 @@ class Calculator {
     if (!same) this.drafts.model = typed;
   }
 
+  /**
+   * A file that was dropped or chosen: a model's config.json, or a dataset to measure.
+   * @param {File} file
+   */
+  async take(file) {
+    if (/\.json$/i.test(file.name) && file.size < 1e6) {
+      const text = await file.text();
+      if (/"(model_type|hidden_size|architectures)"/.test(text)) return this.typeModel(text);
+    }
+    this.dropped = file;
+    this.measure(this.file?.ratio ?? CHARACTERS_PER_TOKEN);
+  }
+
+  /** @param {number} ratio characters per token */
+  measure(ratio) {
+    const file = this.dropped;
+    if (!file) return;
+    this.file = { name: file.name, ratio, measured: null };
+    this.render();
+    const worker = new Worker(new URL("dataset.js", this.folder), { type: "module" });
+    worker.onmessage = ({ data }) => {
+      if (data.done) return;
+      worker.terminate();
+      const { measured } = data;
+      this.file = { name: file.name, ratio, measured: measured ?? null, unreadable: !measured };
+      if (!measured) return this.render();
+      const { examples, mean, longest, histogram } = measured;
+      this.set(
+        { "dataset.examples": examples, "dataset.mean_tokens": mean, "dataset.length_histogram": histogram, sequence_length: longest },
+        true,
+      );
+    };
+    worker.postMessage({ file, ratio });
+  }
+
+  /** @param {string} name */
+  async askHub(name) {
+    const found = await fetchConfig(name);
+    if ("config" in found) {
+      delete this.drafts.model;
+      return this.set({ model: found.config }, true);
+    }
+    this.faults.model = { message: this.view.say(`hub.${found.trouble}`, { name }), suggestions: [], hub: name };
+    this.render();
+  }
+
   /** @param {string} mode */
   setMode(mode) {
     const before = String(this.request.mode ?? this.start.mode ?? "find-gpu");
@@ -192,7 +256,7 @@ class Calculator {
 
   /** @param {Element} button */
   pressed(button) {
-    const { change, reset, undo, share, toggle, start } = /** @type {HTMLElement} */ (button).dataset;
+    const { change, reset, undo, share, toggle, start, hub } = /** @type {HTMLElement} */ (button).dataset;
     if (change) {
       const changes = JSON.parse(change);
       if (button.closest(".aj-levers")) {
@@ -207,6 +271,8 @@ class Calculator {
     } else if (undo) {
       const [{ before }] = this.undo.splice(Number(undo), 1);
       this.set(before, true);
+    } else if (hub) {
+      this.askHub(hub);
     } else if (share) {
       this.share(share, button);
     } else if (toggle) {
@@ -334,6 +400,7 @@ class Calculator {
     this.faults[field] = {
       message: error.message[view.language],
       suggestions: values.map((value) => ({ field, value, label: view.value(field, value) })),
+      hub: field === "model" ? hubName(String(this.request.model)) : null,
     };
     this.status(null);
     this.dim(true);
@@ -348,8 +415,8 @@ class Calculator {
   // What is seen
 
   render() {
-    const { view, plan, sources, request, drafts, faults, echoes, dataOpen } = this;
-    morph(this.find(".aj-ask"), String(renderForm({ plan, sources, request: { ...request }, drafts, faults, echoes, dataOpen }, view)));
+    const { view, plan, sources, request, drafts, faults, echoes, dataOpen, file } = this;
+    morph(this.find(".aj-ask"), String(renderForm({ plan, sources, request: { ...request }, drafts, faults, echoes, dataOpen, file }, view)));
     if (!this.answer) return;
     if (this.answer !== this.rendered) {
       this.rendered = this.answer;
@@ -411,6 +478,9 @@ class Calculator {
   async share(what, button) {
     const { view } = this;
     const link = new URL(this.answer ? this.fragment(this.now()) : this.fragment(), location.href).href;
+    if (what === "print") return print();
+    if (what === "json") return download("ajuste.json", "application/json", JSON.stringify({ request: JSON.parse(this.text()), answer: this.answer }, null, 2));
+    if (what === "csv") return download("ajuste.csv", "text/csv", offersCsv(this.answer));
     const text = what === "link" ? link : this.summary(link);
     const label = button.textContent;
     try {
@@ -455,6 +525,34 @@ class Calculator {
       this.find("#verdict").scrollIntoView({ block: "center" });
     });
   }
+}
+
+/**
+ * Hands a text over as a file.
+ * @param {string} name
+ * @param {string} type
+ * @param {string} text
+ */
+function download(name, type, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/**
+ * The offers as a table: raw numbers, names of the contract.
+ * @param {any} answer
+ */
+function offersCsv(answer) {
+  const rows = answer.offers.map((/** @type {any} */ offer) => flatten(offer));
+  const columns = Object.keys(rows[0] ?? {});
+  const cell = (/** @type {unknown} */ value) => {
+    const text = value === null || value === undefined ? "" : Array.isArray(value) ? value.join(" ") : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns.join(","), ...rows.map((/** @type {Flat} */ row) => columns.map((name) => cell(row[name])).join(","))].join("\r\n");
 }
 
 /** @param {Flat} plan @param {Record<string, string>} sources */

@@ -136,3 +136,78 @@ export function cellRange(need, usable, verdict) {
     <rect class="aj-need aj-${verdict}" x="${at(need.low / end)}" y="3" width="${at(Math.max(need.high - need.low, end * 0.008) / end)}" height="8" rx="2"/>
   </svg>`;
 }
+
+/**
+ * @typedef {object} Point
+ * @property {number} hours
+ * @property {number} usd
+ * @property {boolean} spot a diamond
+ * @property {boolean} old an old price: hollow
+ * @property {string} title
+ * @property {string | null} label
+ */
+
+/**
+ * 1, 2, 5, 10, 20 … that lie within two values.
+ * @param {number} low
+ * @param {number} high
+ */
+function decades(low, high) {
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    for (const step of [1, 2, 5]) ticks.push(step * 10 ** power);
+  }
+  return ticks.filter((tick) => tick >= low && tick <= high);
+}
+
+/**
+ * Offers by hours and dollars, both logarithmic; the line joins those that nothing beats in both.
+ * @param {View} view
+ * @param {Point[]} points
+ * @param {{description: string, hours: string, usd: string}} words
+ */
+export function offerChart(view, points, words) {
+  const { format } = view;
+  const span = (/** @type {number[]} */ values) => [Math.min(...values) / 1.15, Math.max(...values) * 1.15];
+  const [left, right] = span(points.map((p) => p.hours));
+  const [bottom, top] = span(points.map((p) => p.usd));
+  const x = (/** @type {number} */ hours) => at(Math.log(hours / left) / Math.log(right / left));
+  const y = (/** @type {number} */ usd) => at(1 - Math.log(usd / bottom) / Math.log(top / bottom));
+  const best = [...points].sort((a, b) => a.hours - b.hours || a.usd - b.usd).filter((p, i, all) => all.slice(0, i).every((q) => q.usd > p.usd));
+  return html`<svg class="aj-chart aj-plot" width="100%" height="300" role="img" aria-label="${words.description}">
+    <text class="aj-tick" x="0" y="12">${words.usd}</text>
+    <text class="aj-tick" x="100%" y="296" text-anchor="end">${words.hours}</text>
+    <svg x="8%" y="20" width="90%" height="240" overflow="visible">
+      ${decades(bottom, top).map((tick) => html`<line class="aj-grid-line" x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>
+        <text class="aj-tick" x="-8" y="${y(tick)}" text-anchor="end" dominant-baseline="central">${format.figures(tick, 1)}</text>`)}
+      ${decades(left, right).map((tick) => html`<line class="aj-grid-line" x1="${x(tick)}" x2="${x(tick)}" y1="0" y2="100%"/>
+        <text class="aj-tick" x="${x(tick)}" y="256" text-anchor="middle">${format.figures(tick, 1)}</text>`)}
+      ${best.slice(1).map((p, i) => html`<line class="aj-front" x1="${x(best[i].hours)}" y1="${y(best[i].usd)}" x2="${x(p.hours)}" y2="${y(p.usd)}"/>`)}
+      ${points.map((p) => {
+        const kind = p.old ? "aj-point aj-hollow" : "aj-point";
+        return p.spot
+          ? html`<svg x="${x(p.hours)}" y="${y(p.usd)}" overflow="visible"><path class="${kind}" d="M0-6 6 0 0 6-6 0z"><title>${p.title}</title></path></svg>`
+          : html`<circle class="${kind}" cx="${x(p.hours)}" cy="${y(p.usd)}" r="4.5"><title>${p.title}</title></circle>`;
+      })}
+      ${labelsOf(points, (p) => Math.log(p.hours / left) / Math.log(right / left), (p) => Math.log(p.usd / bottom) / Math.log(top / bottom)).map(
+        ({ p, end, below }) => html`<text class="aj-label" x="${x(p.hours)}" y="${y(p.usd)}" dx="${end ? -9 : 9}" dy="${below ? 17 : -8}" text-anchor="${end ? "end" : "start"}">${p.label}</text>`,
+      )}
+    </svg>
+  </svg>`;
+}
+
+/**
+ * Where labels go: to the side with room, below the point when another label is near.
+ * @param {Point[]} points
+ * @param {(p: Point) => number} x
+ * @param {(p: Point) => number} y
+ */
+function labelsOf(points, x, y) {
+  /** @type {{p: Point, end: boolean, below: boolean}[]} */
+  const placed = [];
+  for (const p of points.filter((one) => one.label)) {
+    const near = placed.some((other) => !other.below && Math.abs(x(other.p) - x(p)) < 0.25 && Math.abs(y(other.p) - y(p)) < 0.08);
+    placed.push({ p, end: x(p) > 0.6, below: near });
+  }
+  return placed;
+}

@@ -3,7 +3,7 @@
 /** @typedef {Record<string, unknown>} Flat a request or plan with dotted names: {"lora.rank": 16} */
 /**
  * @typedef {object} Field
- * @property {"integer" | "number" | "choice" | "boolean"} kind
+ * @property {"integer" | "number" | "choice" | "list" | "boolean"} kind a list is asked for by one choice
  * @property {string[]} [choices]
  * @property {boolean} [automatic] null is an answer: "automatic"
  * @property {string} [unit] key of the unit's sentence
@@ -71,7 +71,10 @@ export const FIELDS = {
     kind: "choice",
     choices: ["none", "ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2", "device-map"],
   },
-  "filters.max_gpus": { kind: "integer", when: (plan) => !hasGpu(plan) },
+  "filters.purchase": { kind: "list" },
+  "filters.providers": { kind: "list" },
+  "filters.max_age_days": { kind: "integer", automatic: true },
+  "filters.max_gpus": { kind: "integer" },
   "eval.examples": { kind: "integer" },
   "eval.batch": { kind: "integer", when: (plan) => Number(plan["eval.examples"]) > 0 },
   "save.merge": { kind: "boolean", when: (plan) => !trainsBase(plan) },
@@ -84,7 +87,7 @@ export const FIELDS = {
 export const SETTINGS = [
   ["batch", ["micro_batch", "grad_accum", "padding"]],
   ["memory", ["lora.rank", "lora.targets", "quantization", "optimizer", "gradient_checkpointing", "attention", "loss"]],
-  ["gpus", ["parallel.gpus_per_node", "parallel.nodes", "parallel.strategy", "filters.max_gpus"]],
+  ["gpus", ["parallel.gpus_per_node", "parallel.nodes", "parallel.strategy"]],
   ["job", ["eval.examples", "eval.batch", "save.merge", "job.experiments", "job.idle_h_per_experiment", "job.keep_storage_days"]],
 ];
 

@@ -6,7 +6,12 @@ import { html } from "./html.js";
 /** @typedef {import("./html.js").Html} Html */
 /** @typedef {import("./text.js").View} View */
 /** @typedef {import("./fields.js").Flat} Flat */
-/** @typedef {{message: string, suggestions: {field: string, value: unknown, label: string}[]}} Fault */
+/**
+ * @typedef {object} Fault
+ * @property {string} message
+ * @property {{field: string, value: unknown, label: string}[]} suggestions
+ * @property {string | null} [hub] a name that the Hugging Face hub may know
+ */
 /**
  * @typedef {object} FormState
  * @property {Flat} plan every field resolved, flat
@@ -16,6 +21,14 @@ import { html } from "./html.js";
  * @property {Record<string, Fault>} [faults]
  * @property {Record<string, string>} [echoes] how an ambiguous number was read
  * @property {boolean} [dataOpen] on a phone, the data questions are unfolded
+ * @property {FileState} [file] the dataset that was measured here
+ */
+/**
+ * @typedef {object} FileState
+ * @property {string} name
+ * @property {number} ratio characters per token
+ * @property {import("./dataset.js").Measured | null} measured null while it is read
+ * @property {boolean} [unreadable]
  */
 
 /**
@@ -119,7 +132,28 @@ class Form {
         ${this.field("framework")}
         <div class="aj-pair">${this.field("sequence_length")}${this.field("dataset.mean_tokens")}</div>
         <div class="aj-pair">${this.field("dataset.examples")}${this.field("dataset.epochs")}</div>
+        ${this.file()}
       </div>`;
+  }
+
+  /** A dataset's own lengths, measured in the page. */
+  file() {
+    const { view, state } = this;
+    const { format } = view;
+    const { file } = state;
+    const m = file?.measured;
+    return html`<div class="aj-file" data-field="file">
+      <label for="aj-file">${view.say("file.title")} <small>${view.say("file.promise")}</small></label>
+      <input type="file" id="aj-file" name="file" accept=".jsonl,.ndjson,.json,.csv,.tsv">
+      ${file && !m && html`<p class="aj-hint">${view.say(file.unreadable ? "file.unreadable" : "file.reading", { name: file.name })}</p>`}
+      ${file && m && html`<p class="aj-hint">${view.say("file.measured", {
+        name: file.name, examples: format.number(m.examples), mean: format.number(m.mean), median: format.number(m.median),
+        p99: format.number(m.p99), longest: format.number(m.longest),
+      })} ${m.skipped > 0 && view.say("file.skipped", { count: m.skipped })}</p>
+      <div class="aj-ratio"><label for="aj-ratio">${view.say("file.ratio")}</label>
+        <div class="aj-input"><input type="text" inputmode="decimal" id="aj-ratio" name="ratio" value="${format.plain(file.ratio)}"></div>
+        ${m.p99 < m.longest && html`<button type="button" data-change="${JSON.stringify({ sequence_length: m.p99 })}">${view.say("file.cut", { length: format.number(m.p99) })}</button>`}</div>`}
+    </div>`;
   }
 
   settings() {
@@ -228,6 +262,6 @@ class Form {
       fault.suggestions.length > 0 && html` <span>${view.say("error.suggest")}</span> ${fault.suggestions.map(
         (s) => html`<button type="button" data-change="${JSON.stringify({ [s.field]: s.value })}">${s.label}</button> `,
       )}`
-    }</p>`;
+    }${fault.hub && html` <button type="button" data-hub="${fault.hub}">${view.say("hub.ask")}</button>`}</p>`;
   }
 }

@@ -1,7 +1,7 @@
 // answer → HTML. No DOM: node runs it when the site is built, the page when the answer changes. In the order of reading:
 // verdict, three numbers, memory bar, picks, what to change, where to rent, what was left out; the rest is folded.
 
-import { cellRange, cellStack, memoryBar, tone } from "./charts.js";
+import { cellRange, cellStack, memoryBar, offerChart, tone } from "./charts.js";
 import { flatten } from "./fields.js";
 import { html } from "./html.js";
 
@@ -61,7 +61,7 @@ function judgeCard(answer, view) {
   if (row.verdict !== "no") {
     const sentence =
       row.verdict === "fits"
-        ? view.say("verdict.fitsIn", { card, room: view.format.gib(row.headroom_gib) })
+        ? view.say("verdict.fitsIn", { card, room: view.format.gib(row.usable_gib - memory.whole_run.required_gib.mid) })
         : view.say("verdict.tight", { card });
     return { verdict: row.verdict, sentence, usable, row };
   }
@@ -103,7 +103,7 @@ function judgeMarket(answer, view, lead) {
     if (!tier) continue;
     const row = tier[1].find((r) => r.verdict === verdict);
     const card = view.cards(row.count, row.id);
-    const room = view.format.gib(row.headroom_gib);
+    const room = view.format.gib(row.usable_gib - answer.memory.whole_run.required_gib.mid);
     const sentence = verdict === "fits" ? view.say("verdict.fitsIn", { card, room }) : view.say("verdict.tight", { card });
     return { verdict, sentence, usable: usableLine(view, card, row.usable_gib), row };
   }
@@ -193,9 +193,9 @@ export function renderStrip(answer, view) {
 }
 
 const ICONS = {
-  fits: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="10"/><path d="m7.500 12.500 3 3 6-6.500"/></svg>`,
-  tight: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2.500 22.500 21h-21z"/><path d="M12 9.500v5.500m0 2.500v.1"/></svg>`,
-  no: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M8 2h8l6 6v8l-6 6H8l-6-6V8z"/><path d="m8.500 8.500 7 7m0-7-7 7"/></svg>`,
+  fits: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="10"/><path d="m7.5 12.5 3 3 6-6.5"/></svg>`,
+  tight: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2.5 22.5 21h-21z"/><path d="M12 9.5v5.5m0 2.5v.1"/></svg>`,
+  no: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M8 2h8l6 6v8l-6 6H8l-6-6V8z"/><path d="m8.5 8.5 7 7m0-7-7 7"/></svg>`,
 };
 
 /** @param {Answer} answer @param {View} view @param {Reading} reading */
@@ -415,10 +415,58 @@ function offers(answer, view) {
   const more = all.slice(SHOWN_OFFERS);
   return html`<section class="aj-offers" id="offers">
     <h3>${view.say("offers.title")}</h3>
+    ${filters(answer.plan.filters, view)}
     <p>${all.length ? view.say("offers.count", { count: total }) : view.say("offers.none")}</p>
+    ${all.length > 2 && plot(answer, view)}
     ${all.length > 0 && offerTable(all.slice(0, SHOWN_OFFERS), answer, view)}
     ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${offerTable(more, answer, view)}</details>`}
   </section>`;
+}
+
+/**
+ * What to leave out. The same controls as in the form: the page treats them alike.
+ * @param {any} chosen
+ * @param {View} view
+ */
+function filters(chosen, view) {
+  const one = (/** @type {string[]} */ list) => (list.length === 1 ? list[0] : "");
+  /** @type {[string, unknown, [unknown, string][]][]} */
+  const questions = [
+    ["filters.purchase", one(chosen.purchase), ["", "on-demand", "spot"].map((v) => [v, view.say(`filter.purchase.${v || "any"}`)])],
+    ["filters.max_gpus", chosen.max_gpus, [1, 2, 4, 8, 16].map((n) => [n, view.say("filter.gpus", { count: n })])],
+    ["filters.max_age_days", chosen.max_age_days ?? "", ["", 60, 120].map((n) => [n, n ? view.say("filter.age", { count: Number(n) }) : view.say("filter.age.any")])],
+    [
+      "filters.providers",
+      one(chosen.providers),
+      [["", view.say("filter.providers.any")], .../** @type {[string, string][]} */ (Object.entries(view.names.providers).map(([id, p]) => [id, p.name]))],
+    ],
+  ];
+  return html`<div class="aj-filters">${questions.map(([name, value, choices]) => {
+    if (!choices.some(([choice]) => choice === value)) choices.unshift([value, view.value(name, value)]);
+    return html`<div class="aj-input"><select name="${name}" id="aj-${name.replace(".", "-")}" aria-label="${view.say(`field.${name}`)}">${choices.map(
+      ([choice, label]) => html`<option value="${String(choice)}" ${choice === value && html`selected`}>${label}</option>`,
+    )}</select></div>`;
+  })}</div>`;
+}
+
+/** @param {Answer} answer @param {View} view */
+function plot(answer, view) {
+  const { offers: all, picks: chosen } = answer;
+  const { format } = view;
+  const picked = [chosen.cheapest, chosen.fastest, chosen.spot];
+  const points = all.map((/** @type {Offer} */ offer, /** @type {number} */ i) => {
+    const card = view.cards(offer.gpus, offer.gpu);
+    return {
+      hours: offer.hours.mid,
+      usd: offer.usd.mid,
+      spot: offer.purchase === "spot",
+      old: isOld(offer, answer),
+      title: `${card}, ${view.provider(offer.provider)}: ${format.duration(offer.hours.mid)}, ${format.usd(offer.usd.mid)}`,
+      label: picked.includes(i) ? card : null,
+    };
+  });
+  const words = { description: view.say("plot.chart", { count: all.length }), hours: view.say("plot.hours"), usd: view.say("plot.usd") };
+  return html`<figure class="aj-offer-plot">${offerChart(view, points, words)}<figcaption class="aj-note">${view.say("plot.key")}</figcaption></figure>`;
 }
 
 /** @param {Offer[]} rows @param {Answer} answer @param {View} view */
@@ -437,7 +485,7 @@ function offerRow(offer, answer, view) {
   return html`<tr role="row">
     <th role="rowheader" scope="row">${view.cards(offer.gpus, offer.gpu)}</th>
     <td role="cell" class="aj-who">${view.provider(offer.provider)} <small>${place}</small></td>
-    <td role="cell" class="aj-n" data-label="${view.say("offers.price")}">${format.price(offer.usd_per_hour)}</td>
+    <td role="cell" class="aj-n aj-rate">${format.price(offer.usd_per_hour)}</td>
     <td role="cell" class="aj-n" data-label="${view.say("offers.time")}">${format.duration(offer.hours.mid)}</td>
     <td role="cell" class="aj-n aj-usd" data-label="${view.say("offers.bill")}"><b>${format.usd(offer.usd.mid)}</b> <small>${format.usdRange(offer.usd)}</small></td>
     <td role="cell" class="aj-where">${fit(offer, view)} <small>${format.gib(offer.required_gib.mid)} · ${view.say("offers.batch", { batch: offer.micro_batch })}${
@@ -595,8 +643,9 @@ function formulas(answer, view) {
 function closing(answer, view, state) {
   const date = view.format.date(answer.versions.data);
   return html`<footer class="aj-closing">
-    <p class="aj-share"><button type="button" data-share="link">${view.say("share.copy")}</button>
-      <button type="button" data-share="summary">${view.say("share.summary")}</button></p>
+    <p class="aj-share">${["link", "summary", "json", "csv", "print"].map(
+      (what) => html`<button type="button" data-share="${what}">${view.say(`share.${what}`)}</button> `,
+    )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
       · <a href="${view.base}contribute/">${view.say("send.text")}</a></p>
   </footer>`;

@@ -105,6 +105,7 @@ export class View {
     if (typeof value === "number") return this.format.plain(value);
     if (field === "model") return this.model(/** @type {string | object} */ (value));
     if (field === "gpu") return this.gpu(String(value));
+    if (Array.isArray(value) && value.length > 8) return this.say("value.list", { count: value.length });
     if (Array.isArray(value)) return value.length ? value.map((v) => this.value(field, v)).join(", ") : this.say("value.none");
     if (typeof value === "object") return JSON.stringify(value);
     return this.name(`value.${field}`, String(value));
