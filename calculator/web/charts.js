@@ -164,16 +164,16 @@ function decades(low, high) {
  * Offers by hours and dollars, both logarithmic; the line joins those that nothing beats in both.
  * @param {View} view
  * @param {Point[]} points
+ * @param {Point[]} best from the cheapest to the quickest
  * @param {{description: string, hours: string, usd: string}} words
  */
-export function offerChart(view, points, words) {
+export function offerChart(view, points, best, words) {
   const { format } = view;
   const span = (/** @type {number[]} */ values) => [Math.min(...values) / 1.15, Math.max(...values) * 1.15];
   const [left, right] = span(points.map((p) => p.hours));
   const [bottom, top] = span(points.map((p) => p.usd));
   const x = (/** @type {number} */ hours) => at(Math.log(hours / left) / Math.log(right / left));
   const y = (/** @type {number} */ usd) => at(1 - Math.log(usd / bottom) / Math.log(top / bottom));
-  const best = [...points].sort((a, b) => a.hours - b.hours || a.usd - b.usd).filter((p, i, all) => all.slice(0, i).every((q) => q.usd > p.usd));
   return html`<svg class="aj-chart aj-plot" width="100%" height="300" role="img" aria-label="${words.description}">
     <text class="aj-tick" x="0" y="12">${words.usd}</text>
     <text class="aj-tick" x="100%" y="296" text-anchor="end">${words.hours}</text>

@@ -307,15 +307,16 @@ function provenance(offer, answer, view) {
     source_url: offer.source_url,
   });
   const still = `${view.repository}/issues/new?${form}`;
-  return html`<span class="aj-age ${isOld(offer, answer) && "aj-old"}">${view.age(offer.checked, answer.plan.as_of ?? answer.versions.data)}</span>${doubts.map((d) => html` · ${d}`)}
+  return html`<span class="aj-age ${isOld(offer) && "aj-old"}">${view.age(offer.checked, answer.plan.as_of ?? answer.versions.data)}</span>${doubts.map((d) => html` · ${d}`)}
     · <a href="${offer.source_url}" rel="noopener" aria-label="${view.say("pick.sourceLabel", names)}">${view.say("pick.source")}</a>
     · <a href="${still}" rel="noopener" aria-label="${view.say("pick.stillLabel", names)}">${view.say("pick.still")}</a>`;
 }
 
-/** Older than 60 days, or of an unknown day. @param {Offer} offer @param {Answer} answer */
-function isOld(offer, answer) {
-  return Date.parse(answer.plan.as_of ?? answer.versions.data) - Date.parse(offer.checked) > 60 * 86_400_000;
-}
+/** From this age on a price is shown as old. */
+const OLD_DAYS = 60;
+
+/** @param {Offer} offer */
+const isOld = (offer) => offer.age_days === null || offer.age_days > OLD_DAYS;
 
 /** @param {Answer} answer @param {View} view */
 function picks(answer, view) {
@@ -435,6 +436,7 @@ function filters(chosen, view) {
     ["filters.purchase", one(chosen.purchase), ["", "on-demand", "spot"].map((v) => [v, view.say(`filter.purchase.${v || "any"}`)])],
     ["filters.max_gpus", chosen.max_gpus, [1, 2, 4, 8, 16].map((n) => [n, view.say("filter.gpus", { count: n })])],
     ["filters.max_age_days", chosen.max_age_days ?? "", ["", 60, 120].map((n) => [n, n ? view.say("filter.age", { count: Number(n) }) : view.say("filter.age.any")])],
+    ["filters.regions", one(chosen.regions), ["", "eu", "us", "latam"].map((v) => [v, view.say(`filter.region.${v || "any"}`)])],
     [
       "filters.providers",
       one(chosen.providers),
@@ -460,13 +462,14 @@ function plot(answer, view) {
       hours: offer.hours.mid,
       usd: offer.usd.mid,
       spot: offer.purchase === "spot",
-      old: isOld(offer, answer),
+      old: isOld(offer),
       title: `${card}, ${view.provider(offer.provider)}: ${format.duration(offer.hours.mid)}, ${format.usd(offer.usd.mid)}`,
       label: picked.includes(i) ? card : null,
     };
   });
   const words = { description: view.say("plot.chart", { count: all.length }), hours: view.say("plot.hours"), usd: view.say("plot.usd") };
-  return html`<figure class="aj-offer-plot">${offerChart(view, points, words)}<figcaption class="aj-note">${view.say("plot.key")}</figcaption></figure>`;
+  const best = answer.pareto.map((/** @type {number} */ index) => points[index]);
+  return html`<figure class="aj-offer-plot">${offerChart(view, points, best, words)}<figcaption class="aj-note">${view.say("plot.key")}</figcaption></figure>`;
 }
 
 /** @param {Offer[]} rows @param {Answer} answer @param {View} view */
@@ -497,30 +500,28 @@ function offerRow(offer, answer, view) {
 
 /** @param {Answer} answer @param {View} view */
 function excluded(answer, view) {
-  if (!answer.excluded.length) return null;
+  const { excluded: groups, filtered, plan } = answer;
+  if (!groups.length && !filtered.length) return null;
   return html`<section class="aj-excluded" id="excluded">
     <h3>${view.say("excluded.title")}</h3>
-    <ul>${answer.excluded.map((/** @type {any} */ group) => {
-      const cheapest = group.cheapest;
-      const filter = FILTER_OF[/** @type {keyof typeof FILTER_OF} */ (group.reason)];
-      return html`<li>${view.say(`excluded.${group.reason}`, { count: group.count })}${
-        cheapest?.usd && html` (${view.say("excluded.cheapest", { usd: view.format.usd(cheapest.usd.mid ?? cheapest.usd), provider: view.provider(cheapest.provider) })})`
-      }${filter && html` <button type="button" data-reset="${filter}">${view.say("settings.remove")}</button>`}</li>`;
+    <ul>${groups.map((/** @type {any} */ group) => {
+      const { cheapest, count, reason } = group;
+      const price = cheapest.usd === undefined ? view.say("pick.rate", { price: view.format.price(cheapest.usd_per_hour) }) : view.format.usd(cheapest.usd);
+      return html`<li>${view.say(`excluded.${reason}`, { count })}
+        (${view.say("excluded.cheapest", { gpu: view.cards(cheapest.gpus, cheapest.gpu), price, provider: view.provider(cheapest.provider) })})
+        ${BACK[reason] && html`<button type="button" data-reset="${BACK[reason]}">${view.say("settings.remove")}</button>`}</li>`;
+    })}${filtered.map((/** @type {any} */ { filter, count }) => {
+      const field = `filters.${filter}`;
+      const back = filter === "include_scaled" ? html`<button type="button" data-change="${JSON.stringify({ [field]: true })}">${view.say("excluded.include")}</button>` : null;
+      const asked = !(field in plan.defaults);
+      return html`<li>${view.say(`filtered.${filter}`, { count })} ${back ?? (asked && html`<button type="button" data-reset="${field}">${view.say("settings.remove")}</button>`)}</li>`;
     })}</ul>
   </section>`;
 }
 
 /** The field whose removal brings back what was left out for a reason. */
-const FILTER_OF = {
-  region: "filters.regions",
-  provider: "filters.providers",
-  purchase: "filters.purchase",
-  kind: "filters.kinds",
-  "price-too-old": "filters.max_age_days",
-  "max-gpus": "filters.max_gpus",
-  "misses-deadline": "job.deadline_h",
-  "over-budget": "job.budget_usd",
-};
+/** @type {Record<string, string>} */
+const BACK = { "price-too-old": "filters.max_age_days", "misses-deadline": "job.deadline_h", "over-budget": "job.budget_usd" };
 
 /**
  * @param {string} id
