@@ -10,7 +10,7 @@ export PYTHONPATH := $(CURDIR)/calculator
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup serve build test test-fast test-all test-estimator check check-data tables bench-browser screenshots fmt lock clean
+.PHONY: help setup serve build test test-fast test-all test-estimator check check-data diff-data tables bench-browser screenshots fmt lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -62,6 +62,10 @@ check: ## formatting, lint, types, spelling, data, workflows
 check-data: ## only the data
 	$(SETUP)
 	@python -m pipeline check
+
+diff-data: ## what the data changes since a commit, in both languages (against=origin/main)
+	$(SETUP)
+	@python -m pipeline diff --against $(or $(against),origin/main)
 
 tables: ## the generated tables of the guide, into build/includes/
 	$(SETUP)

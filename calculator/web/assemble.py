@@ -49,6 +49,9 @@ PYODIDE_FILES = (
     "pyodide.asm.wasm",
 )  # what the browser loads, beside the two made here
 NODE_TOOL = ROOT / "calculator" / "web" / "pyodide_node.mjs"
+HUB = (
+    "https://huggingface.co"  # only the calculator may ask it, and only when a reader presses the button that names it
+)
 ALWAYS_KEPT = ("pyodide/", "_pyodide/", "encodings/__init__", "encodings/aliases", "encodings/utf_8", "encodings/ascii")
 
 
@@ -158,6 +161,13 @@ def tables() -> None:
 def bundle() -> None:
     """Write the catalog that the estimator and the page read."""
     run(sys.executable, "-m", "pipeline", "bundle", "--out", "build/app/catalog.json", "--as-of", AS_OF)
+
+
+def api() -> None:
+    """Write the site as an API: the data as JSON files, the schemas of the estimator's requests and answers."""
+    fresh(BUILD / "api")
+    run(sys.executable, "-m", "pipeline", "api", "--out", "build/api", "--as-of", AS_OF)
+    run(sys.executable, "-m", "ajuste.schema", "build/api")
 
 
 # The wheel and its bytecode
@@ -400,7 +410,7 @@ def content_security_policy(page: str) -> str:
             " ".join(["style-src 'self'", *hashes(code.styles)]),
             "img-src 'self' data:",
             "font-src 'self'",
-            "connect-src 'self'",
+            "connect-src 'self'" + (f" {HUB}" if "/calculator.js" in page else ""),
             "worker-src 'self'",
             "base-uri 'none'",
             "form-action 'none'",
@@ -428,11 +438,8 @@ def assemble() -> None:
     shutil.copytree(BUILD / "pages", new, dirs_exist_ok=True)
     shutil.copytree(APP, new / "app" / app_folder())
     shutil.copytree(BUILD / "pyodide", new / "app" / pyodide_folder())
-    api = new / "api" / "v1"
-    api.mkdir(parents=True)
-    shutil.copy(APP / "catalog.json", api)
-    for schema in (BUILD / "api").glob("*.json"):
-        shutil.copy(schema, api)
+    shutil.copytree(BUILD / "api", new / "api" / "v1")
+    shutil.copy(APP / "catalog.json", new / "api" / "v1")
     for template in sorted((ROOT / "calculator" / "web" / "root").iterdir()):
         text = template.read_text(encoding="utf-8").replace("{{SITE_URL}}", SITE_URL)
         (new / template.name).write_text(text.replace("{{SITE_PATH}}", urlsplit(SITE_URL).path), encoding="utf-8")
@@ -445,17 +452,12 @@ def assemble() -> None:
     replace_folder(new, SITE)
 
 
-def schemas() -> None:
-    """Write the JSON Schemas of the request and the answer."""
-    run(sys.executable, "-m", "ajuste.schema", "build/api")
-
-
 # All of it
 
 STEPS = (
-    Step("check", check, ("data/**/*", "calculator/pipeline/*.py"), ()),
-    Step("tables", tables, ("data/**/*", "calculator/pipeline/*.py"), ("build/includes",), (AS_OF,)),
-    Step("bundle", bundle, ("data/**/*", "calculator/pipeline/*.py"), ("build/app/catalog.json",), (AS_OF,)),
+    Step("check", check, ("data/**/*", "calculator/pipeline/*"), ()),
+    Step("tables", tables, ("data/**/*", "calculator/pipeline/*"), ("build/includes",), (AS_OF,)),
+    Step("bundle", bundle, ("data/**/*", "calculator/pipeline/*"), ("build/app/catalog.json",), (AS_OF,)),
     Step(
         "wheel",
         wheel,
@@ -470,7 +472,7 @@ STEPS = (
         ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
         (sys.version,),
     ),
-    Step("schemas", schemas, ("calculator/ajuste/*.py",), ("build/api",)),
+    Step("api", api, ("data/**/*", "calculator/pipeline/*", "calculator/ajuste/*.py"), ("build/api",), (AS_OF,)),
     Step(
         "answers",
         answers,
@@ -482,7 +484,7 @@ STEPS = (
         figures,
         (
             *("docs/presets.toml", "docs/*/**/*.md", "build/app/catalog.json", "data/*.toml"),
-            *("calculator/ajuste/*.py", "calculator/pipeline/*.py", "calculator/web/strings/*"),
+            *("calculator/ajuste/*.py", "calculator/pipeline/*", "calculator/web/strings/*"),
         ),
         (),
     ),
@@ -521,7 +523,7 @@ def build() -> None:
     ]
     with ThreadPoolExecutor() as pool:
         list(pool.map(perform, steps))
-    reads = ("build/pages/**/*", "build/app/**/*", "build/api/*", "build/pyodide/*", "calculator/web/root/*")
+    reads = ("build/pages/**/*", "build/app/**/*", "build/api/**/*", "build/pyodide/*", "calculator/web/root/*")
     perform(Step("site", assemble, reads, ("site/index.html",), environment))
     print(f"site/ stands, {time.perf_counter() - started:.1f} s", flush=True)
 

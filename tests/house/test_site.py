@@ -75,6 +75,13 @@ def test_every_page_carries_a_policy_that_allows_exactly_its_own_scripts(pages: 
         assert "unsafe-inline" not in page.policy, name
 
 
+def test_only_the_calculator_may_ask_the_hub(root: Path, pages: dict[str, Page]) -> None:
+    (hub,) = re.findall(r'HUB = "(.*)"', (root / "calculator/web/hub.js").read_text())
+    allowed = {name for name, page in pages.items() if f"connect-src 'self' {hub};" in page.policy}
+    assert allowed == {f"{language}/calculator/index.html" for language in assemble.LANGUAGES}
+    assert all("connect-src 'self';" in page.policy for name, page in pages.items() if name not in allowed)
+
+
 def test_no_page_has_inline_styles_or_handlers(pages: dict[str, Page]) -> None:
     for name, page in pages.items():
         attributes = {attribute for _, values in page.tags for attribute in values}
