@@ -1,1 +1,15 @@
-"""Ajuste: memory, time and cost of fine-tuning a language model, in pure Python."""
+"""Ajuste: memory, time and cost of fine-tuning a language model, in pure Python.
+
+>>> import ajuste
+>>> catalog = ajuste.load_catalog(text)             # the bundle's JSON, or "{}" for memory only
+>>> ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"}, catalog)["memory"]["peak_moment"]
+'loss'
+"""
+
+__version__ = "0.1.0"
+
+from .answer import estimate, estimate_json
+from .catalog import Catalog, load_catalog
+from .errors import RequestError
+
+__all__ = ["Catalog", "RequestError", "estimate", "estimate_json", "load_catalog"]

@@ -1,0 +1,186 @@
+"""What the numbers alone do not say: what will break this run or its bill, and where the guide explains it.
+
+Each piece has a stable id, a severity (`serious`: it fails; `warning`: it costs; `note`: good to know), the page of the
+guide, and the values its sentence needs. The sentences live in the string files of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .architecture import Architecture, parameters
+from .card import Memory
+from .catalog import Catalog
+from .constants import MID
+from .fit import Fitter, Placement
+from .host import disk, host_ram
+from .memory import GB, GIB
+from .offers import FRESH_DAYS, Ranked, Ranking
+from .plan import Plan
+from .spot import Spot
+from .throughput import PCIE_GB_PER_S
+
+LOADER_VCPUS = 4.0  # per GPU: below, preparing batches can starve it
+SEVERITIES = ("serious", "warning", "note")
+
+
+class Question(NamedTuple):
+    """Everything advice looks at."""
+
+    plan: Plan
+    arch: Architecture
+    memory: Memory
+    placement: Placement | None
+    ranking: Ranking
+    fitter: Fitter
+    catalog: Catalog
+
+    @property
+    def lead(self) -> Ranked | None:
+        """The offer that leads: the cheapest pick."""
+        return self.ranking.picks["cheapest"]
+
+
+Piece = tuple[str, str, str, dict]
+
+
+def advice(
+    plan: Plan,
+    arch: Architecture,
+    memory: Memory,
+    placement: Placement | None,
+    ranking: Ranking,
+    fitter: Fitter,
+    catalog: Catalog,
+) -> list[dict]:
+    """All advice that applies, the serious first."""
+    question = Question(plan, arch, memory, placement, ranking, fitter, catalog)
+    pieces = [piece for rule in RULES for piece in rule(question)]
+    pieces.sort(key=lambda piece: SEVERITIES.index(piece[1]))
+    return [{"id": i, "severity": severity, "page": page, "values": values} for i, severity, page, values in pieces]
+
+
+def about_memory(q: Question) -> Iterator[Piece]:
+    """Moments that surprise, and what does not move memory."""
+    plan, memory = q.plan, q.memory
+    run, training = memory.whole_run.mid / GIB, memory.required.mid / GIB
+    values = {"run_gib": run, "training_gib": training}
+    if memory.whole_run_peak == "evaluation" and run > 1.02 * training:
+        yield "evaluation-peak", "warning", "guide/memory/moments/", values
+    if memory.whole_run_peak in ("save", "load") and run > 1.02 * training:
+        yield "save-peak" if memory.whole_run_peak == "save" else "load-peak", "warning", "guide/memory/moments/", values
+    if plan.padding != "packed":
+        yield "longest-first", "note", "guide/run/smoke-test/", {"tokens": plan.sequence_length}
+    if plan.has_lora and plan.lora.rank > 16:
+        adapters = sum(memory.table.terms(memory.table.peak_index).get(t, 0.0) for t in ("adapters", "optimizer_states"))
+        yield "rank-is-not-the-lever", "note", "guide/methods/lora/", {"rank": plan.lora.rank, "gib": adapters / GIB}
+    if "dataset.examples" not in plan.defaults and plan.dataset.examples >= 50_000:
+        yield "dataset-size", "note", "guide/memory/", {"examples": plan.dataset.examples}
+    if not plan.trains_base and not plan.is_quantized and plan.base_dtype == "fp32":
+        yield "fp32-base", "warning", "guide/methods/lora/", {"gib": 2.0 * parameters(q.arch) / GIB}
+    if plan.trains_base and parameters(q.arch) > 3e9 and not any(r.placement.count == 1 for r in q.ranking.ranked):
+        yield "full-needs-many", "warning", "guide/methods/", {"gib": memory.required.mid / GIB}
+    if plan.save.merge:
+        merged = 2.0 * parameters(q.arch) / GB
+        yield "merge-memory", "note", "guide/memory/moments/", {"gb": merged}
+    if plan.sequence_length < (plan.dataset.max_tokens or 0):
+        values = {"tokens": plan.sequence_length, "longest": plan.dataset.max_tokens}
+        yield "rows-truncated", "warning", "guide/run/settings/", values
+
+
+def about_the_card(q: Question) -> Iterator[Piece]:
+    """What this GPU cannot do, and how several of them talk."""
+    placement = q.placement
+    if placement is None:
+        if q.catalog.gpus:
+            yield "fits-nowhere", "serious", "guide/memory/reduce/", {"gib": q.memory.whole_run.mid / GIB}
+        return
+    gpu = placement.gpu
+    if placement.verdict == "tight":
+        yield "tight", "serious", "guide/run/smoke-test/", {"gpu": gpu.id, "gib": placement.required.high}
+    if gpu.supports_bf16 is False:
+        yield "no-bf16", "warning", "guide/hardware/", {"gpu": gpu.id}
+    if gpu.supports_flash_attention_2 is False:
+        yield "no-flash-attention", "note", "guide/hardware/", {"gpu": gpu.id}
+    if placement.count > 1 and placement.strategy in ("fsdp1", "fsdp2", "zero3") and _is_pcie(placement):
+        rate = PCIE_GB_PER_S.get(int(gpu.pcie_generation or 4), 32.0)
+        yield "pcie-sharding", "warning", "guide/hardware/links/", {"gpu": gpu.id, "gb_per_s": rate}
+    if placement.count > 1 and placement.strategy == "ddp":
+        yield "ddp-does-not-pool", "note", "guide/hardware/several-gpus/", {"gpus": placement.count}
+    if placement.count > 1 and q.fitter.fixed_gpus is False and placement.strategy == "ddp":
+        yield from _more_gpus(q, placement)
+    if gpu.segment == "datacenter" and (gpu.memory_label_gb or 0) >= 80 and _small_card_does(q):
+        yield "pretraining-hardware", "note", "guide/hardware/", {"gpu": gpu.id}
+
+
+def _is_pcie(placement: Placement) -> bool:
+    fabric = placement.gpu.interconnect or "pcie"
+    return fabric == "pcie" or "bridge" in fabric
+
+
+def _more_gpus(q: Question, placement: Placement) -> Iterator[Piece]:
+    """What these GPUs bring over one: seldom their number."""
+    one = q.fitter.place(placement.gpu, 1)
+    if one is not None and one.verdict != "no":
+        times = placement.tokens_per_second.mid / one.tokens_per_second.mid
+        yield "more-gpus", "note", "guide/hardware/several-gpus/", {"gpus": placement.count, "times": times}
+
+
+def _small_card_does(q: Question) -> bool:
+    """A card of 24 GB or less fits it too."""
+    return any(r.placement.verdict == "fits" and r.placement.gpu.memory_label_gb <= 24 for r in q.ranking.ranked)
+
+
+def about_the_host(q: Question) -> Iterator[Piece]:
+    """RAM, disk and processors of the machine that leads."""
+    lead = q.lead
+    ram, room = host_ram(q.plan, q.arch, MID), disk(q.plan, q.arch, MID).mid / GB
+    if lead is not None and lead.offer.ram_gib is not None and lead.offer.ram_gib < ram.high / GIB:
+        severity = "serious" if lead.offer.ram_gib < ram.low / GIB else "warning"
+        values = {"ram_gib": ram.mid / GIB, "offer_gib": lead.offer.ram_gib}
+        yield "host-ram", severity, "guide/run/smoke-test/", values
+    if room > 100:
+        yield "disk", "note", "guide/memory/moments/", {"gb": room}
+    if lead is not None and lead.offer.vcpus is not None and lead.offer.vcpus / lead.offer.gpus < LOADER_VCPUS:
+        yield "loader-workers", "warning", "guide/run/settings/", {"vcpus": lead.offer.vcpus / lead.offer.gpus}
+
+
+def about_money(q: Question) -> Iterator[Piece]:
+    """What makes a bill larger than hours × price."""
+    lead, plan = q.lead, q.plan
+    if lead is None:
+        return
+    provider = q.catalog.providers.get(lead.offer.provider, {})
+    name = {"provider": lead.offer.provider}
+    if lead.age_days is not None and lead.age_days > FRESH_DAYS:
+        yield "old-price", "warning", "prices/", name | {"days": lead.age_days}
+    if provider.get("autostop") is not True:
+        yield "no-autostop", "note", "guide/cost/stop-the-bill/", name
+    if provider.get("budget_alerts") is not True:
+        yield "no-budget-alert", "note", "guide/cost/stop-the-bill/", name
+    if provider.get("storage_billed_while_stopped") is True or plan.job.keep_storage_days:
+        yield "storage-while-stopped", "warning", "guide/cost/stop-the-bill/", name
+    if provider.get("kind") == "hyperscaler" and lead.bill.hours.mid < 24:
+        yield "provider-mismatch", "note", "guide/providers/", name
+    if lead.bill.hours.mid > 1:
+        yield "stop-the-machine", "note", "guide/cost/stop-the-bill/", {"usd_per_day": 24 * lead.offer.usd_per_hour}
+    if plan.job.experiments == 1 and lead.bill.hours.mid < 24:
+        yield "experiments", "note", "guide/cost/", {"usd": lead.bill.usd.mid}
+
+
+def about_spot(q: Question) -> Iterator[Piece]:
+    """Spot where it pays, and spot without checkpoints."""
+    pick, lead = q.ranking.picks["spot"], q.lead
+    if pick is None or pick.spot is None:
+        return
+    if lead is not None and pick.bill.usd.mid < 0.9 * lead.bill.usd.mid:
+        values = {"share": 1 - pick.bill.usd.mid / lead.bill.usd.mid, "usd": pick.bill.usd.mid}
+        yield "spot-is-cheaper", "note", "guide/cost/spot/", values
+    spot: Spot = pick.spot
+    if spot.checkpoints == 1 and spot.interruptions > 0.5:
+        values = {"interruptions": spot.interruptions, "hours": spot.wall}
+        yield "spot-without-checkpoints", "serious", "guide/cost/spot/", values
+
+
+RULES = (about_memory, about_the_card, about_the_host, about_money, about_spot)

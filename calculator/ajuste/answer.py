@@ -1,0 +1,334 @@
+"""The answer: one request in, everything that the page, the command line and the API show out.
+
+`estimate_json` never raises and never hangs: whatever is wrong with a request comes back as a structured error.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import __version__
+from .advice import advice
+from .architecture import Architecture, parameters
+from .calibration import calibrate
+from .card import Memory, Range, estimate_memory
+from .case import Case
+from .catalog import Catalog, Gpu, load_catalog
+from .constants import MID
+from .contract import VERSION
+from .errors import RequestError
+from .fit import Fitter, Placement
+from .grid import grid
+from .host import disk, host_ram
+from .hours import JobHours
+from .levers import levers
+from .memory import FORMULAS, GB, GIB
+from .offers import Ranked, Ranker, Ranking
+from .plan import Plan
+from .resolve import as_request, check_filters, resolve
+from .spot import quantile
+
+LONGEST_REQUEST = 2_000_000  # characters
+
+
+def estimate(request: dict, catalog: Catalog) -> dict:
+    """Answer a request.
+
+    Args:
+        request: fields of the contract; only `model` and `method` are required.
+        catalog: what `load_catalog` returned.
+
+    Returns:
+        The answer, `ok` true; floats have 6 significant digits. Or `ok` false and the error.
+    """
+    try:
+        return significant(_answer(request, catalog))
+    except RequestError as error:
+        return {"ok": False, "error": error.as_dict()}
+
+
+def estimate_json(request: str, catalog: str | Catalog) -> str:
+    """The same as text: JSON in, JSON out. Never raises.
+
+    A catalog given as text is parsed at each call; keep the `Catalog` of `load_catalog` for many.
+    """
+    try:
+        asked = parse(request)
+        known = load_catalog(catalog) if isinstance(catalog, str) else catalog
+        answer = estimate(asked, known)
+    except RequestError as error:
+        answer = {"ok": False, "error": error.as_dict()}
+    except Exception as error:  # noqa: BLE001 - the contract: whatever happens, a structured error comes back
+        fault = RequestError("internal", detail=type(error).__name__)
+        answer = {"ok": False, "error": fault.as_dict()}
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse(text: object) -> dict:
+    """The request's JSON. Raises `bad-json`; NaN, infinities, duplicate keys and giants are no valid JSON here."""
+    if not isinstance(text, str):
+        raise RequestError("bad-json", detail=type(text).__name__)
+    if len(text) > LONGEST_REQUEST:
+        raise RequestError("bad-json", detail=f"> {LONGEST_REQUEST} characters")
+    try:
+        return json.loads(text, parse_int=_integer)
+    except RecursionError:
+        raise RequestError("bad-json", detail="too deep") from None
+    except ValueError as error:
+        raise RequestError("bad-json", detail=str(error)[:120]) from None
+
+
+def _integer(digits: str) -> int | float:
+    """An integer literal; beyond 400 digits it is out of any range and only its size matters."""
+    return int(digits) if len(digits) <= 400 else float("-inf" if digits.startswith("-") else "inf")
+
+
+# --------------------------------------------------------------------------------------------------- assembling
+
+
+def _answer(request: dict, catalog: Catalog) -> dict[str, Any]:
+    plan, arch = resolve(request, catalog)
+    check_filters(plan, catalog)
+    fitter = fitter_of(plan, arch)
+    fitter.calibrated = calibrate(plan, catalog)
+    memory = fitter.calibrated.of(estimate_memory(plan, arch))
+    ranker = Ranker(fitter, catalog)
+    ranking = ranker.ranking()
+    shown = shown_offers(ranking, plan.filters.limit)
+    placed = placement_of_interest(fitter, ranking, catalog)
+    cards = cards_of(fitter, catalog)
+    answer: dict[str, Any] = {
+        "ok": True,
+        "versions": {"contract": VERSION, "estimator": __version__, "data": catalog.data},
+        "plan": as_request(plan),
+        "model": model_of(plan, arch),
+        "memory": memory_of(memory, plan, arch),
+        "gpus": [card_of(fitter, placement) for placement in cards],
+        "time": time_of(placed, ranker) if placed else None,
+        "offers": [offer_of(row, ranker) for row in shown],
+        "picks": {name: _index(shown, row) for name, row in ranking.picks.items()},
+        "grid": grid(plan, catalog) if plan.mode != "find-gpu" else [],
+        "offers_total": len(ranking.ranked),
+        "excluded": ranking.excluded,
+        "pareto": pareto(shown),
+        "levers": levers(plan, arch, memory, placed),
+    }
+    answer["advice"] = advice(plan, arch, memory, placed, ranking, fitter, catalog)
+    return answer
+
+
+def fitter_of(plan: Plan, arch: Architecture) -> Fitter:
+    """A fitter that keeps the GPUs and the strategy that the request named."""
+    named = [
+        name
+        for name in ("gpus_per_node", "nodes", "tp", "pp", "cp", "sp", "ep")
+        if f"parallel.{name}" not in plan.defaults
+    ]
+    return Fitter(
+        plan,
+        arch,
+        fixed_gpus=bool(named) or plan.parallel.world > 1,
+        fixed_strategy="parallel.strategy" not in plan.defaults,
+    )
+
+
+def model_of(plan: Plan, arch: Architecture) -> dict:
+    """Identity and size of the model; trained parameters of the whole model, not of one rank."""
+    whole = plan.replace(parallel=plan.parallel._replace(tp=1, pp=1, ep=1, strategy="none", gpus_per_node=1, nodes=1))
+    return {
+        "id": plan.model if isinstance(plan.model, str) else None,
+        "parameters": parameters(arch),
+        "trainable_parameters": int(Case(whole, arch, MID).trainable),
+        "family": arch.family,
+    }
+
+
+def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict:
+    """The contract's `memory`: of the fullest rank, at the plan's micro-batch."""
+    table = memory.table
+    peak = table.terms(table.peak_index)
+    return {
+        "allocated_gib": range_of(memory.allocated, GIB),
+        "reserved_gib": range_of(memory.reserved, GIB),
+        "required_gib": range_of(memory.required, GIB),
+        "paged_gib": memory.paged / GIB,
+        "peak_moment": table.peak_moment,
+        "moments": [
+            {
+                "id": moment,
+                "gib": table.totals[index] / GIB,
+                "terms": {name: value / GIB for name, value in table.terms(index).items()},
+            }
+            for moment, index in table.moments().items()
+        ],
+        "terms": [
+            {"id": name, "gib": value / GIB, "formula": FORMULAS[name], "assumptions": table.assumptions_of(name)}
+            for name, value in peak.items()
+        ],
+        "whole_run": {"peak_moment": memory.whole_run_peak, "required_gib": range_of(memory.whole_run, GIB)},
+        "host_ram_gib": range_of(host_ram(plan, arch, MID), GIB),
+        "disk_gb": range_of(disk(plan, arch, MID), GB),
+    }
+
+
+def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
+    """For each GPU: one card, and where one does not do, the fewest that fit. For a GPU asked for, every count."""
+    plan = fitter.plan
+    asked = plan.gpu
+    gpus = [catalog.gpus[asked]] if asked else [gpu for gpu in catalog.gpus.values() if gpu.is_ranked]
+    cards = []
+    for gpu in gpus:
+        counts = fitter.counts()
+        first = fitter.place(gpu, counts[0])
+        cards.append(first)
+        for count in counts[1:]:
+            if asked is None and first.verdict == "fits":
+                break
+            placed = fitter.place(gpu, count)
+            if asked is not None or placed.verdict == "fits":
+                cards.append(placed)
+            if asked is None and placed.verdict == "fits":
+                break
+    return cards
+
+
+def card_of(fitter: Fitter, placement: Placement) -> dict:
+    """One row of `gpus`."""
+    gpu: Gpu = placement.gpu
+    footprint = placement.site.footprint
+    return {
+        "id": gpu.id,
+        "count": placement.count,
+        "strategy": placement.strategy,
+        "micro_batch": placement.micro_batch,
+        "grad_accum": placement.accumulation,
+        "usable_gib": gpu.usable_gib,
+        "required_gib": range_of(placement.required),
+        "verdict": placement.verdict,
+        "headroom_gib": None if gpu.usable_gib is None else gpu.usable_gib - placement.required.mid,
+        "max_micro_batch": fitter.largest_batch(footprint, gpu.usable_gib),
+        "max_sequence_length": fitter.longest_sequence(placement),
+        "tokens_per_second": range_of(placement.tokens_per_second),
+    }
+
+
+def placement_of_interest(fitter: Fitter, ranking: Ranking, catalog: Catalog) -> Placement | None:
+    """What `time` is for: the GPU asked for, else the cheapest pick's, else the first offer's."""
+    if fitter.plan.gpu is not None:
+        gpu = catalog.gpus[fitter.plan.gpu]
+        placed = [fitter.place(gpu, count) for count in fitter.counts()]
+        return next((p for p in placed if p.verdict == "fits"), placed[0])
+    row = ranking.picks["cheapest"] or (ranking.ranked[0] if ranking.ranked else None)
+    return row.placement if row else None
+
+
+def time_of(placement: Placement, ranker: Ranker) -> dict:
+    """Tokens per second and hours of the whole job on a placement."""
+    hours: tuple[JobHours, JobHours, JobHours] = ranker.hours(placement, ranker.plan.job.persistent_storage)
+    return {
+        "gpu": placement.gpu.id,
+        "count": placement.count,
+        "strategy": placement.strategy,
+        "micro_batch": placement.micro_batch,
+        "tokens_per_second": range_of(placement.tokens_per_second),
+        "hours": range_of(Range(*[h.total for h in hours])),
+        "breakdown_h": hours[1].parts._asdict(),
+    }
+
+
+def shown_offers(ranking: Ranking, limit: int) -> list[Ranked]:
+    """The first `limit` offers; picks that come later take the last places, so that the order by price stays."""
+    ranked = ranking.ranked
+    if len(ranked) <= limit:
+        return ranked
+    later = {id(row) for row in ranking.picks.values() if row is not None} - {id(row) for row in ranked[:limit]}
+    kept = {id(row) for row in ranked[: max(0, limit - len(later))]} | later
+    return [row for row in ranked if id(row) in kept][:limit]
+
+
+def _index(shown: list[Ranked], row: Ranked | None) -> int | None:
+    for index, other in enumerate(shown):
+        if other is row:
+            return index
+    return None
+
+
+def offer_of(row: Ranked, ranker: Ranker) -> dict:
+    """One row of `offers`."""
+    offer, placement, total = row.offer, row.placement, row.bill
+    return {
+        "provider": offer.provider,
+        "offer": offer.offer,
+        "purchase": offer.purchase,
+        "gpu": offer.gpu,
+        "gpus": offer.gpus,
+        "region": offer.region,
+        "availability": ranker.plan.job.availability if offer.purchase == "spot" else None,
+        "usd_per_hour": offer.usd_per_hour,
+        "verdict": placement.verdict,
+        "required_gib": range_of(placement.required),
+        "strategy": placement.strategy,
+        "micro_batch": placement.micro_batch,
+        "tokens_per_second": range_of(placement.tokens_per_second),
+        "hours": range_of(total.hours),
+        "billed_hours": range_of(total.billed),
+        "usd": range_of(total.usd),
+        "finish_by_deadline": row.finish_by_deadline,
+        "breakdown_usd": total.breakdown,
+        "unknown": list(total.unknown),
+        "spot": spot_of(row, ranker),
+        "source_url": offer.source_url,
+        "checked": offer.checked,
+        "age_days": row.age_days,
+        "price_basis": offer.price_basis,
+        "confidence": offer.confidence,
+        "assumed": list(offer.assumed),
+    }
+
+
+def spot_of(row: Ranked, ranker: Ranker) -> dict | None:
+    """What a spot offer's bill rests on: of one experiment."""
+    spot = row.spot
+    if spot is None:
+        return None
+    hours = row.hours[1]
+    bare = ranker.spot(hours, "mid", checkpoints=1)
+    n = ranker.plan.job.experiments
+    return {
+        "checkpoints": spot.checkpoints,
+        "interval_minutes": 60 * hours.work / n / spot.checkpoints,
+        "interruptions": spot.interruptions,
+        "hours_p50": quantile(spot, 0.5),
+        "hours_p90": quantile(spot, 0.9),
+        "hours_without_checkpoints": bare.wall,
+        "usd_without_checkpoints": row.offer.usd_per_hour * bare.billed * n,
+        # On-demand at this price per hour costs the same.
+        "break_even_usd_per_hour": row.bill.usd.mid / hours.total,
+    }
+
+
+def pareto(shown: list[Ranked]) -> list[int]:
+    """Indexes of shown offers that no other beats in both money and time."""
+    front, quickest = [], float("inf")
+    for index, row in enumerate(shown):
+        if row.bill.hours.mid < quickest:
+            quickest = row.bill.hours.mid
+            front.append(index)
+    return front
+
+
+def range_of(value: Range, unit: float = 1.0) -> dict[str, float]:
+    """A range as the answer writes it."""
+    return {"low": value.low / unit, "mid": value.mid / unit, "high": value.high / unit}
+
+
+def significant(value: Any) -> Any:
+    """Floats to 6 significant digits; what JSON cannot say (infinities) as null."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if value - value == 0 else None
+    if isinstance(value, dict):
+        return {key: significant(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [significant(inner) for inner in value]
+    return value

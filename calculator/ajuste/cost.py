@@ -1,0 +1,198 @@
+"""The bill: hours × price, rounded as the provider bills, and everything else that a bill contains.
+
+A bill has three versions, low, mid and high. What is not known widens it and is listed: it is never zero in the high
+version, and its line in the breakdown is null. Taxes are not included.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+from .card import Range
+from .catalog import Offer
+from .constants import ASSUMPTIONS
+from .hours import JobHours
+from .plan import Job
+from .spot import Spot
+
+HOURS_PER_MONTH = 730.0
+
+
+class Bill(NamedTuple):
+    """What a job costs on one offer."""
+
+    usd: Range
+    hours: Range  # wall
+    billed: Range
+    breakdown: dict[str, float | None]  # of usd.mid
+    unknown: tuple[str, ...]
+
+
+class Rental(NamedTuple):
+    """Hours of one offer at one side of the ranges."""
+
+    hours: JobHours
+    experiments: int
+    spot: Spot | None  # per experiment, without setup of its own beyond the first start
+
+
+def billed_hours(hours: float, granularity: float, minimum: float) -> float:
+    """Hours as billed: at least the minimum, rounded up to whole steps.
+
+    Formula: ceil(max(hours, minimum) ÷ step) × step; step 0 bills by the second's fraction.
+    """
+    hours = max(hours, minimum)
+    if granularity <= 0:
+        return hours
+    # A step exceeded by less than a millionth is floating-point dust, not a step.
+    return ceil(hours / granularity - 1e-6) * granularity
+
+
+class Terms(NamedTuple):
+    """How a provider bills, at each side; in hours and USD."""
+
+    granularity: Range
+    minimum: Range
+    unknown: tuple[str, ...]
+
+
+def billing_terms(provider: dict) -> Terms:
+    """Billing step and minimum charge of a provider; unknown ones widen the bill."""
+    unknown = []
+    step, least = provider.get("billing_granularity_seconds"), provider.get("minimum_charge_seconds")
+    if step is None:
+        unknown.append("billing_granularity")
+        row = ASSUMPTIONS["unknown-granularity-hours"]
+        granularity = Range(row.low, row.mid, row.high)
+    else:
+        granularity = Range(*[step / 3600] * 3)
+    if least is None:
+        unknown.append("minimum_charge")
+        row = ASSUMPTIONS["unknown-granularity-hours"]
+        minimum = Range(row.low, row.mid, row.high)
+    else:
+        minimum = Range(*[least / 3600] * 3)
+    return Terms(granularity, minimum, tuple(unknown))
+
+
+class Extras(NamedTuple):
+    """USD that do not depend on the hours rounded: per hour of wall time, and once."""
+
+    storage_per_hour: Range
+    storage_kept: Range
+    egress: Range
+    host_per_hour: Range
+    unknown: tuple[str, ...]
+
+
+NONE = Range(0.0, 0.0, 0.0)
+
+
+def extras(offer: Offer, provider: dict, job: Job, disk_gb: float) -> Extras:
+    """Storage while running and while stopped, egress, host meters.
+
+    Storage = (disk − what the machine includes) × price per GB and month ÷ 730 h. Egress beyond the free volume.
+    """
+    unknown = []
+    included = ASSUMPTIONS["storage-free-gb"]
+    price = provider.get("block_storage_usd_per_gb_month")
+    if price is None:
+        price = provider.get("network_storage_usd_per_gb_month")
+    stopped = provider.get("stopped_storage_usd_per_gb_month", price)
+    generic = ASSUMPTIONS["storage-usd-per-gb-month"]
+    if price is None:
+        excess = max(0.0, disk_gb - included.low)
+        running = Range(0.0, 0.0, excess * generic.high / HOURS_PER_MONTH)
+        unknown.append("storage")
+    else:
+        # Low: the machine includes a lot; high: it includes nothing.
+        running = Range(
+            *[max(0.0, disk_gb - room) * price / HOURS_PER_MONTH for room in (included.high, included.mid, included.low)]
+        )
+    kept = NONE
+    if job.keep_storage_days:
+        months = job.keep_storage_days * 24 / HOURS_PER_MONTH
+        if stopped is None:
+            kept = Range(0.0, 0.0, disk_gb * generic.high * months)
+            unknown.append("storage_stopped")
+        else:
+            kept = Range(*[disk_gb * stopped * months] * 3)
+    out = NONE
+    if job.egress_gb:
+        rate = provider.get("egress_usd_per_gb")
+        if rate is None:
+            out = Range(0.0, 0.0, job.egress_gb * ASSUMPTIONS["egress-usd-per-gb"].high)
+            unknown.append("egress")
+        else:
+            paid = max(0.0, job.egress_gb - (provider.get("free_egress_gb_per_month") or 0.0))
+            out = Range(*[paid * rate] * 3)
+    return Extras(running, kept, out, _host(offer, provider, unknown), tuple(unknown))
+
+
+def _host(offer: Offer, provider: dict, unknown: list[str]) -> Range:
+    """CPU and RAM where the provider meters them apart. Unit: USD per hour."""
+    if not provider.get("host_billed_apart"):
+        return NONE
+    per_vcpu, per_gib = provider.get("host_usd_per_vcpu_hour"), provider.get("host_usd_per_gib_hour")
+    vcpus, ram = offer.vcpus or 8.0 * offer.gpus, offer.ram_gib or 64.0 * offer.gpus
+    if per_vcpu is None and per_gib is None:
+        unknown.append("host")
+        return Range(0.0, 0.0, vcpus * ASSUMPTIONS["host-usd-per-vcpu-hour"].high)
+    return Range(*[vcpus * (per_vcpu or 0.0) + ram * (per_gib or 0.0)] * 3)
+
+
+def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental, Rental], fallback: float) -> Bill:
+    """The bill of a job on an offer.
+
+    Args:
+        offer: price of the whole offer per hour.
+        terms: how its provider bills.
+        more: what is paid beside the machine.
+        rentals: hours at the low, mid and high side.
+        fallback: USD per hour of on-demand capacity that bridges the gaps of spot; 0 = wait for spot.
+    """
+    price = offer.usd_per_hour
+    totals, walls, paid = [], [], []
+    breakdown: dict[str, float | None] = {}
+    for index, rental in enumerate(rentals):
+        job, n = rental.hours, rental.experiments
+        interruptions = waiting = 0.0
+        running = job.total
+        bridged = 0.0
+        if rental.spot is not None:
+            spot = rental.spot
+            running = n * spot.billed + job.parts.idle
+            interruptions = n * spot.interruptions
+            waiting = n * spot.waiting
+            if fallback:
+                # On-demand capacity works through the outage: no waiting, the same hours at another price.
+                bridged = min(waiting, running * waiting / (waiting + running))
+                waiting = 0.0
+        step, least = terms.granularity[index], terms.minimum[index]
+        each = running / n
+        rounded = n * billed_hours(each, step, least) + interruptions * step / 2
+        storage = more.storage_per_hour[index] * (running + waiting) + more.storage_kept[index]
+        host = more.host_per_hour[index] * running
+        lost = max(0.0, running - job.total) if rental.spot is not None else 0.0
+        usd = price * rounded + bridged * (fallback - price) + storage + host + more.egress[index]
+        totals.append(usd)
+        walls.append(running + waiting)
+        paid.append(rounded)
+        if index == 1:
+            breakdown = {
+                "compute": price * job.work,
+                "setup": price * job.setup,
+                "rounding": price * (rounded - running),
+                "interruptions": price * lost + bridged * (fallback - price),
+                "idle": price * job.parts.idle,
+                "host": _line(host, "host", more.unknown),
+                "storage": _line(storage, "storage", more.unknown),
+                "egress": _line(more.egress[index], "egress", more.unknown),
+            }
+    return Bill(Range(*totals), Range(*walls), Range(*paid), breakdown, (*terms.unknown, *more.unknown))
+
+
+def _line(usd: float, name: str, unknown: tuple[str, ...]) -> float | None:
+    """A line of the breakdown: null when nothing of it is known."""
+    return None if usd == 0 and any(fact.startswith(name) for fact in unknown) else usd
