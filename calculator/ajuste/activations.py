@@ -183,7 +183,7 @@ def feed_forward(c: Case, y: Layer) -> float:
     weighted), + the routing.
     """
     m, trained = c.mlp_bytes, c.full
-    kept = m * ((2 if c.fused_kernels else 3) if c.arch.traits.gated else 1)
+    kept = m * ((2 if c.fused_mlp else 3) if c.arch.traits.gated else 1)
     total = kept * y.ffn + ((2 if c.autocast or c.weight == 2 else 4) * y.ffn if trained else 0)
     if y.experts:
         chosen = y.experts_per_token

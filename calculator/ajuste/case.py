@@ -19,6 +19,16 @@ DTYPE_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 SEQUENCES = {"dpo": 2, "orpo": 2, "simpo": 2, "reward": 2}
 
 
+def release(version: str) -> tuple[int, ...]:
+    """`"4.48.1"` as (4, 48, 1); a part that is no number ends it."""
+    numbers: list[int] = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
 class Case:
     """Everything the terms read. Built once per table."""
 
@@ -94,11 +104,15 @@ class Case:
         self.masked = plan.attention == "sdpa" and plan.padding == "padded"
         # Liger, Unsloth and torch.compile fuse norms and activation functions: only their inputs are saved.
         self.fused_kernels = plan.kernels != "none" or plan.compile
+        self.old_loss = plan.logits_shift_copy and release(plan.transformers) < (4, 46)
         self.dropout = plan.lora.dropout > 0 and plan.has_lora
 
     def _trainable(self, plan: Plan, arch: Architecture) -> None:
         """What is trained on this rank, in parameters."""
         self.targets = peft.targeted(self.layer, plan)
+        self.feeds_adapter = any(m.role.endswith(("gate", "up", "down")) for m in self.targets)
+        # Unsloth's feed-forward kernel is part of its adapters; Liger's and the compiler's replace the module.
+        self.fused_mlp = plan.kernels == "liger" or plan.compile or (plan.kernels == "unsloth" and self.feeds_adapter)
         self.layer_adapter = peft.layer_parameters(self.layer, plan)
         self.expert_adapter = peft.fused_expert_parameters(self.layer, plan)
         self.trained_layers = arch.depth

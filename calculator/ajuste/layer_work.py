@@ -43,7 +43,7 @@ def adapter_casts(c: Case) -> float:
 
 def gate_gradients(c: Case) -> float:
     """Bytes per token and feed-forward width that the gate's backward needs at once; fused kernels write in place."""
-    return c.mlp_bytes * (1 if c.fused_kernels or not c.arch.traits.gated else 2)
+    return c.mlp_bytes * (1 if c.fused_mlp or not c.arch.traits.gated else 2)
 
 
 def active_ffn(c: Case) -> float:
@@ -57,11 +57,6 @@ def worked_ffn(c: Case) -> float:
     if y.experts and c.plan.quantize_moe_experts:
         return y.ffn + y.experts_per_token * y.expert_ffn / y.experts[0].copies
     return active_ffn(c)
-
-
-def feeds_adapter(c: Case) -> bool:
-    """Whether the feed-forward carries adapters."""
-    return any(m.role in ("gate", "up", "gate_up", "down") for m in c.targets)
 
 
 # ---------------------------------------------------------------------------------------------------- forward
@@ -85,7 +80,7 @@ def _checkpointed_forward(c: Case) -> list[Point]:
     if c.layer.experts:
         chosen = c.layer.experts_per_token
         return [Point("mlp", temporaries=(chosen * (6 * h + 6 * c.layer.expert_ffn) + 4 * h + 6 * f) * t)]
-    if c.full or not feeds_adapter(c):
+    if c.full or not c.feeds_adapter:
         points = [Point("mlp", temporaries=(3 * m * f + 2 * c.residual * h) * t)]
         if c.quantized:
             points.append(Point("mlp", temporaries=(2 * m * f + 2 * c.residual * h) * t, dequantised=dq))
@@ -102,7 +97,7 @@ def _checkpointed_forward(c: Case) -> list[Point]:
 
 def _plain_forward(c: Case) -> list[Point]:
     f, h, t = c.layer.ffn, c.hidden, c.tokens
-    if c.full or not feeds_adapter(c):
+    if c.full or not c.feeds_adapter:
         return [Point("mlp", temporaries=c.residual * h * t)]
     if c.quantized and c.upcast:
         return [Point("mlp", temporaries=(2 * f + 8 * h) * t)]
@@ -182,9 +177,9 @@ def _adapter_backward(c: Case, saved: float) -> list[Point]:
     weight = dequantised(c, c.layer.down_weights, scales=False)
     if c.quantized and c.upcast:
         return _upcast_backward(c, saved)
-    if c.fused_kernels:
+    if c.fused_mlp:
         widest = gate_gradients(c) * f + 2 * h
-    elif not feeds_adapter(c):
+    elif not c.feeds_adapter:
         widest = 6 * f + 2 * h
     elif c.one_copy:
         widest = 4 * f + 2 * h
@@ -201,7 +196,7 @@ def _adapter_backward(c: Case, saved: float) -> list[Point]:
 def _upcast_backward(c: Case, saved: float) -> list[Point]:
     """After `prepare_model_for_kbit_training`: the feed-forward flows in fp32."""
     f, h, t = worked_ffn(c), c.hidden, c.tokens
-    if not feeds_adapter(c):
+    if not c.feeds_adapter:
         return [Point("mlp", saved, (12 * f + 4 * h) * t, dequantised=dequantised(c, c.layer.down_weights, False))]
     points = [Point("mlp", saved, (10 * f + (0 if c.checkpointed else 4 * h)) * t)]
     if not c.autocast:

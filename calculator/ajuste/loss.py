@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .case import Case
 
 
+# Families whose loss was computed in 16 bit while it was part of the model's own code (before transformers 4.46).
 SIXTEEN_BIT_LOSS = ("gpt2", "gpt_bigcode", "gpt_neox", "gptj", "bloom", "opt", "falcon", "mpt")
 
 
@@ -31,7 +32,7 @@ def default(c: Case) -> list[Point]:
     """Cross-entropy on logits upcast to fp32 (transformers).
 
     Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax, + 4 where the shifted logits are
-    copied), backward V·T (4 + 4 + 4); with a trained head, then 2V·T + the head's gradient. + 2V·T with soft-capped
+    copied, up to 4.48; before 4.46 the fp32 logits replaced the 16-bit ones: - 2), backward V·T (4 + 4 + 4); with a trained head, then 2V·T + the head's gradient. + 2V·T with soft-capped
     logits.
     """
     logits = c.vocabulary * c.scored_tokens
@@ -40,8 +41,10 @@ def default(c: Case) -> list[Point]:
     hidden = 0.0 if c.full and not (c.residual == 4 and c.autocast) else hidden_bytes(c)
     forward, backward = (8 if written == 4 else 10) + cap, 12 + cap
     if c.plan.logits_shift_copy:
-        # Before 4.49 the shifted logits were copied; the oldest families never upcast them.
-        forward, backward = (8, 8) if c.arch.family in SIXTEEN_BIT_LOSS else (forward + 4, backward)
+        if c.arch.family in SIXTEEN_BIT_LOSS and c.old_loss:
+            forward = backward = 8
+        else:
+            forward += 2 if c.old_loss and written == 2 else 4
     points = [
         Point("loss", temporaries=hidden, logits=forward * logits),
         Point("loss_backward", logits=backward * logits),
@@ -64,11 +67,12 @@ def head_backward(c: Case, logits: float) -> list[Point]:
 def in_place(c: Case) -> list[Point]:
     """Cross-entropy kernels that write the gradient into the logits.
 
-    Unit: bytes. Formula: 8V·T in forward and backward, + 2V·T where the shifted logits are copied.
+    Unit: bytes. Formula: 8V·T in forward and backward, + 2V·T from transformers 4.46 to 4.48, which kept the 16-bit
+    logits beside both fp32 copies.
     """
     each = 8
     if c.plan.logits_shift_copy:
-        each = 6 if c.arch.family in SIXTEEN_BIT_LOSS else 10
+        each = 10 if not c.old_loss else 6 if c.arch.family in SIXTEEN_BIT_LOSS else 8
     logits = each * c.vocabulary * c.scored_tokens
     points = [Point("loss", temporaries=hidden_bytes(c), logits=logits), Point("loss_backward", logits=logits)]
     return points + head_backward(c, c.attention_bytes * c.vocabulary * c.scored_tokens)
