@@ -234,6 +234,30 @@ class Calculator {
     worker.postMessage({ file, ratio });
   }
 
+  /**
+   * A run of the reader's own: narrows the ranges here, or goes to the project as an issue.
+   * @param {string} what narrow or send
+   */
+  measured(what) {
+    const { view } = this;
+    const number = (/** @type {string} */ id) =>
+      readNumber(/** @type {HTMLInputElement} */ (this.find(id)).value, "number", view.language).value ?? undefined;
+    const [gib, rate] = [number("#aj-measured-gib"), number("#aj-measured-rate")];
+    const { calibration: _, ...asked } = JSON.parse(this.text());
+    const run = { ...asked, gpu: /** @type {HTMLSelectElement} */ (this.find("#aj-measured-gpu")).value };
+    if (what === "send") {
+      const body = JSON.stringify({ measured_gib: gib, measured_tokens_per_second: rate, request: run }, null, 2);
+      const form = new URLSearchParams({ title: "measurement: ", body: `\`\`\`json\n${body}\n\`\`\`` });
+      open(`${view.repository}/issues/new?${form}`, "_blank", "noopener");
+      return;
+    }
+    this.set({
+      "calibration.measured_gib": gib,
+      "calibration.measured_tokens_per_second": rate,
+      "calibration.request": gib || rate ? run : undefined,
+    }, true);
+  }
+
   /** @param {string} name */
   async askHub(name) {
     const found = await fetchConfig(name);
@@ -256,7 +280,7 @@ class Calculator {
 
   /** @param {Element} button */
   pressed(button) {
-    const { change, reset, undo, share, toggle, start, hub } = /** @type {HTMLElement} */ (button).dataset;
+    const { change, reset, undo, share, toggle, start, hub, measure } = /** @type {HTMLElement} */ (button).dataset;
     if (change) {
       const changes = JSON.parse(change);
       if (button.closest(".aj-levers")) {
@@ -273,6 +297,8 @@ class Calculator {
       this.set(before, true);
     } else if (hub) {
       this.askHub(hub);
+    } else if (measure) {
+      this.measured(measure);
     } else if (share) {
       this.share(share, button);
     } else if (toggle) {
@@ -296,6 +322,7 @@ class Calculator {
     const defaults = { ...this.filled, ...this.start };
     for (const [name, value] of Object.entries(changes)) {
       delete this.faults[name];
+      if (value === undefined && name.startsWith("calibration.measured")) delete this.request["calibration.request"];
       if (value === undefined || JSON.stringify(value) === JSON.stringify(defaults[name])) delete this.request[name];
       else this.request[name] = value;
     }

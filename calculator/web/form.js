@@ -2,6 +2,7 @@
 
 import { FIELDS, METHODS, modeFields, OTHER_METHODS, SETTINGS, trainsBase } from "./fields.js";
 import { html } from "./html.js";
+import { dataWords } from "./render.js";
 
 /** @typedef {import("./html.js").Html} Html */
 /** @typedef {import("./text.js").View} View */
@@ -47,6 +48,9 @@ export function renderForm(state, view) {
 
 /** @param {string} name */
 export const controlId = (name) => `aj-${name.replaceAll(".", "-")}`;
+
+/** Asked below the form: beside the offers, and with a measurement. */
+const ELSEWHERE = /^filters\.(purchase|providers|regions|max_age_days|max_gpus)$|^calibration\.request$/;
 
 class Form {
   /**
@@ -118,16 +122,9 @@ class Form {
 
   data() {
     const { view, plan, state } = this;
-    const { format } = view;
-    const summary = view.say("data.summary", {
-      examples: format.plain(Number(plan["dataset.examples"])),
-      epochs: format.plain(Number(plan["dataset.epochs"])),
-      longest: format.plain(Number(plan.sequence_length)),
-      mean: format.plain(Number(plan["dataset.mean_tokens"])),
-    });
     const open = state.dataOpen ?? false;
     return html`<button type="button" class="aj-data" data-toggle="data" aria-expanded="${open ? "true" : "false"}" aria-controls="aj-data">
-        <span>${view.value("framework", plan.framework)}</span> <small>${summary}</small></button>
+        <span>${view.value("framework", plan.framework)}</span> <small>${dataWords(plan, view)}</small></button>
       <div id="aj-data" class="aj-data-fields">
         ${this.field("framework")}
         <div class="aj-pair">${this.field("sequence_length")}${this.field("dataset.mean_tokens")}</div>
@@ -174,7 +171,7 @@ class Form {
   /** What was asked (by a link, by a lever) and has no question of its own. */
   others() {
     const { view, state } = this;
-    const names = Object.keys(state.request).filter((name) => !this.placed.has(name) && name !== "optimizer");
+    const names = Object.keys(state.request).filter((name) => !this.placed.has(name) && !ELSEWHERE.test(name));
     const faults = Object.keys(state.faults ?? {}).filter((name) => !this.placed.has(name));
     if (!names.length && !faults.length) return null;
     return html`<div class="aj-others"><p>${names.length > 0 && view.say("settings.other")}</p><ul>${names.map(
@@ -231,7 +228,7 @@ class Form {
     }
     if (field.kind === "choice") {
       /** @type {[string, string][]} */
-      const choices = name === "gpu" ? this.gpus() : (field.choices ?? []).map((choice) => [choice, view.value(name, choice)]);
+      const choices = name === "gpu" ? view.gpus() : (field.choices ?? []).map((choice) => [choice, view.value(name, choice)]);
       const known = value === null || value === undefined || choices.some(([choice]) => choice === value);
       if (!known) choices.unshift([JSON.stringify(value), view.value(name, value)]);
       if (field.automatic) choices.unshift(["", view.say("value.any")]);
@@ -243,14 +240,6 @@ class Form {
     return html`<input type="text" inputmode="${field.kind === "integer" ? "numeric" : "decimal"}" ${marks} value="${text}" ${
       field.automatic && html`placeholder="${view.say(name.startsWith("job.") ? "value.none" : "value.auto")}"`
     }>`;
-  }
-
-  /** @returns {[string, string][]} */
-  gpus() {
-    const { view } = this;
-    return Object.entries(view.names.gpus)
-      .sort(([, a], [, b]) => (a.gb ?? 0) - (b.gb ?? 0) || (a.name < b.name ? -1 : 1))
-      .map(([id]) => [id, view.gpu(id)]);
   }
 
   /** @param {string} name */

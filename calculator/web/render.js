@@ -28,6 +28,7 @@ import { html } from "./html.js";
 /** @typedef {Pick<Reading, "verdict" | "sentence" | "usable" | "row">} Judgement */
 
 const SHOWN_OFFERS = 10;
+const SHOWN_LEVERS = 6;
 
 /**
  * @param {Answer} answer
@@ -179,7 +180,23 @@ export function renderAnswer(answer, view, { state = "live", undo = [] } = {}) {
  */
 export function renderSummary(answer, view) {
   const reading = read(answer, view);
-  return html`${verdict(answer, view, reading)} ${numbers(answer, view, reading)} ${memory(answer, view, reading)}`;
+  return html`${verdict(answer, view, reading, dataWords(flatten(answer.plan), view))}
+    ${numbers(answer, view, reading)} ${memory(answer, view, reading)}`;
+}
+
+/**
+ * The data of a question in one line.
+ * @param {Flat} plan
+ * @param {View} view
+ */
+export function dataWords(plan, view) {
+  const number = (/** @type {string} */ name) => view.format.plain(Number(plan[name]));
+  return view.say("data.summary", {
+    examples: number("dataset.examples"),
+    epochs: number("dataset.epochs"),
+    longest: number("sequence_length"),
+    mean: number("dataset.mean_tokens"),
+  });
 }
 
 /**
@@ -198,10 +215,11 @@ const ICONS = {
   no: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M8 2h8l6 6v8l-6 6H8l-6-6V8z"/><path d="m8.5 8.5 7 7m0-7-7 7"/></svg>`,
 };
 
-/** @param {Answer} answer @param {View} view @param {Reading} reading */
-function verdict(answer, view, reading) {
+/** @param {Answer} answer @param {View} view @param {Reading} reading @param {string} [data] */
+function verdict(answer, view, reading, data) {
   const { plan } = answer;
-  const job = [view.model(plan.model), view.value("method", plan.method), view.value("framework", plan.framework)].join(" · ");
+  const words = [view.model(plan.model), view.value("method", plan.method), view.value("framework", plan.framework), data];
+  const job = words.filter(Boolean).join(" · ");
   const serious = answer.advice.filter((/** @type {any} */ a) => a.severity === "serious" && view.knows(`advice.${a.id}`));
   const room = reading.row && plan.gpu && reading.row.max_micro_batch > 0;
   return html`<section class="aj-verdict aj-${reading.verdict}" id="verdict">
@@ -361,7 +379,7 @@ function levers(answer, view, reading, undo) {
   if (!answer.levers.length && !undo.length) return null;
   return html`<section class="aj-levers" id="levers">
     <h3>${view.say(reading.verdict === "fits" ? "levers.save" : "levers.fit")}</h3>
-    <ul>${answer.levers.map((/** @type {any} */ lever) => {
+    <ul>${answer.levers.slice(0, SHOWN_LEVERS).map((/** @type {any} */ lever) => {
       const change = flatten(lever.change);
       return html`<li><button type="button" data-change="${JSON.stringify(change)}">
         <b>${changeWords(change, view)}</b> <span>${leverEffect(lever, view)}</span></button></li>`;
@@ -525,7 +543,7 @@ const BACK = { "price-too-old": "filters.max_age_days", "misses-deadline": "job.
 
 /**
  * @param {string} id
- * @param {string} title
+ * @param {string | Html} title
  * @param {import("./html.js").Printable} content
  */
 function fold(id, title, content) {
@@ -596,37 +614,42 @@ function time(answer, view) {
 }
 
 /**
- * A piece of advice in words. Its values are numbers or ids; numbers are written in the language's way.
+ * A piece of advice in words, and the page of the guide that explains it.
  * @param {View} view
  * @param {any} item
  */
 function advice(view, item) {
-  const values = Object.fromEntries(
-    Object.entries(item.values).map(([name, value]) => [name, adviceValue(view, name, value)]),
-  );
-  return view.say(`advice.${item.id}`, values);
+  const values = Object.fromEntries(Object.entries(item.values).map(([name, value]) => [name, adviceValue(view, name, value)]));
+  const sentence = view.say(`advice.${item.id}`, values);
+  return html`${sentence} <a href="${view.base}${item.page}" aria-label="${view.say("advice.more")}: ${sentence}">${view.say("advice.more")}</a>`;
 }
 
-/** @param {View} view @param {string} name @param {any} value */
+/**
+ * The unit is in the value's name.
+ * @param {View} view
+ * @param {string} name
+ * @param {any} value
+ */
 function adviceValue(view, name, value) {
   const { format } = view;
-  if (typeof value === "number") {
-    if (name.endsWith("gib")) return format.gib(value);
-    if (name.endsWith("gb")) return format.gb(value);
-    if (name.endsWith("usd")) return format.usd(value);
-    if (name.endsWith("hours") || name.endsWith("_h")) return format.duration(value);
-    return format.figures(value, 3);
-  }
   if (name === "gpu") return view.gpu(value);
-  if (name === "moment") return view.name("moment", value);
-  return String(value);
+  if (name === "provider") return view.provider(value);
+  if (typeof value !== "number") return String(value);
+  if (/gib$/.test(name)) return format.gib(value);
+  if (/gb$/.test(name)) return format.gb(value);
+  if (/gb_per_s$/.test(name)) return `${format.gb(value)}/s`;
+  if (/^usd/.test(name)) return format.usd(value);
+  if (/hours$/.test(name)) return format.duration(value);
+  if (/share$/.test(name)) return format.percent(value);
+  return Number.isInteger(value) ? format.number(value) : format.figures(value, 2);
 }
 
 /** @param {Answer} answer @param {View} view */
 function notes(answer, view) {
   const known = answer.advice.filter((/** @type {any} */ a) => a.severity !== "serious" && view.knows(`advice.${a.id}`));
   if (!known.length) return null;
-  return fold("notes", view.say("fold.notes"), html`<ul>${known.map((/** @type {any} */ a) => html`<li>${advice(view, a)}</li>`)}</ul>`);
+  const title = html`${view.say("fold.notes")} <small>${view.format.number(known.length)}</small>`;
+  return fold("notes", title, html`<ul>${known.map((/** @type {any} */ a) => html`<li class="aj-${a.severity}">${advice(view, a)}</li>`)}</ul>`);
 }
 
 /** @param {Answer} answer @param {View} view */
@@ -648,6 +671,25 @@ function closing(answer, view, state) {
       (what) => html`<button type="button" data-share="${what}">${view.say(`share.${what}`)}</button> `,
     )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
-      · <a href="${view.base}contribute/">${view.say("send.text")}</a></p>
+      ${state === "live" && view.say("state.private")}</p>
+    ${measure(answer, view)}
   </footer>`;
+}
+
+/** One run of the reader's own narrows the ranges. @param {Answer} answer @param {View} view */
+function measure(answer, view) {
+  const { calibration, gpu } = answer.plan;
+  const value = (/** @type {number | null} */ number) => (number === null ? "" : view.format.plain(number));
+  const chosen = calibration.request?.gpu ?? gpu ?? answer.time?.gpu;
+  return fold("measure", view.say("measure.title"), html`<p>${view.say("measure.how")}</p>
+    <div class="aj-measure">
+      <div class="aj-field"><label for="aj-measured-gib">${view.say("measure.gib")}</label>
+        <div class="aj-input"><input type="text" inputmode="decimal" id="aj-measured-gib" value="${value(calibration.measured_gib)}"><span class="aj-unit" aria-hidden="true">GiB</span></div></div>
+      <div class="aj-field"><label for="aj-measured-rate">${view.say("measure.rate")}</label>
+        <div class="aj-input"><input type="text" inputmode="decimal" id="aj-measured-rate" value="${value(calibration.measured_tokens_per_second)}"></div></div>
+      <div class="aj-field"><label for="aj-measured-gpu">${view.say("measure.gpu")}</label>
+        <div class="aj-input"><select id="aj-measured-gpu">${view.gpus().map(([id, name]) => html`<option value="${id}" ${id === chosen && html`selected`}>${name}</option>`)}</select></div></div>
+    </div>
+    <p class="aj-share"><button type="button" data-measure="narrow">${view.say("measure.narrow")}</button>
+      <button type="button" data-measure="send">${view.say("measure.send")}</button></p>`);
 }

@@ -81,6 +81,16 @@ export class View {
   }
 
   /**
+   * All GPUs, smallest memory first.
+   * @returns {[string, string][]}
+   */
+  gpus() {
+    return Object.entries(this.names.gpus)
+      .sort(([, a], [, b]) => (a.gb ?? 0) - (b.gb ?? 0) || (a.name < b.name ? -1 : 1))
+      .map(([id]) => [id, this.gpu(id)]);
+  }
+
+  /**
    * @param {number} count
    * @param {string} id
    */

@@ -55,6 +55,13 @@ def test_terms_and_moments_of_the_estimator_have_names(sentences):
     assert [name for name in TERMS if f"term.{name}" not in sentences["es"]] == []
 
 
+def test_every_advice_has_a_sentence_that_uses_only_its_values(root, sentences):
+    code = (root / "calculator/ajuste/advice.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'(?:yield|else) "([a-z0-9-]+)"', code))
+    assert len(named) > 20
+    assert [name for name in named if f"advice.{name}" not in sentences["es"]] == []
+
+
 def test_numbers_and_links(root, run_node):
     """Written out by hand: what a person in each country would write."""
     said = run_node(
