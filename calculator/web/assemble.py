@@ -196,8 +196,8 @@ def compile_with_pyodide_build(archive: Path, target: Path) -> None:
     """Compile a zip or wheel with pyodide-build: only where this Python makes the bytecode that Pyodide's reads."""
     folder = fresh(WORK / "py-compile")
     source = Path(shutil.copy(archive, folder))
-    epoch = "315532800"  # any fixed date: makes py_compile write hashes of the source instead of the time
-    run("pyodide", "py-compile", "--silent", source, SOURCE_DATE_EPOCH=epoch)
+    # Any fixed date makes py_compile write hashes of the source instead of times; level 2 leaves docstrings out.
+    run("pyodide", "py-compile", "--silent", source, SOURCE_DATE_EPOCH="315532800", PYTHONOPTIMIZE="2")
     (made,) = (path for path in folder.iterdir() if path.suffix == archive.suffix and has_bytecode(path))
     shutil.copy(made, target)
 

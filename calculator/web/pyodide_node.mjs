@@ -1,7 +1,7 @@
 // Pyodide under node, for the build and the tests. One command per need:
 //
 //   node pyodide_node.mjs modules LIBRARY WHEEL CATALOG REQUESTS   print the standard library's files that our package uses
-//   node pyodide_node.mjs compile LIBRARY ARCHIVE OUT              copy a zip or wheel with its .py compiled to .pyc
+//   node pyodide_node.mjs compile LIBRARY ARCHIVE OUT              copy a zip or wheel with its .py compiled to .pyc, without docstrings
 //   node pyodide_node.mjs answers LIBRARY WHEEL CATALOG REQUESTS   print the answers, one JSON line per request
 //
 // LIBRARY is the python_stdlib.zip to start with; REQUESTS is a JSON file with a list of requests, each a text or an object.
@@ -56,7 +56,7 @@ with zipfile.ZipFile("/source.zip") as old, zipfile.ZipFile("/compiled.zip", "w"
     for name in old.namelist():
         content = old.read(name)
         if name.endswith(".py"):
-            code = marshal.dumps(compile(content, name, "exec", dont_inherit=True))
+            code = marshal.dumps(compile(content, name, "exec", dont_inherit=True, optimize=2))
             content = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(content) + code
             name += "c"
         new.writestr(name, content)
