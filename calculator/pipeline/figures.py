@@ -35,13 +35,17 @@ WORDS = {  # key → Spanish, English
     "row": ("caso", "case"),
     "allocated": ("memoria asignada", "allocated memory"),
     "required": ("memoria necesaria", "required memory"),
-    "range": ("entre", "between"),
+    "difference": ("diferencia", "difference"),
     "saves": ("ahorro", "saving"),
     "peak": ("momento más lleno", "fullest moment"),
     "card": ("tarjeta más pequeña donde cabe", "smallest card it fits on"),
     "hours": ("tiempo", "time"),
     "gpu": ("la más barata", "the cheapest"),
     "usd": ("factura", "bill"),
+    "term": ("término", "term"),
+    "name": ("en el código", "in the code"),
+    "formula": ("fórmula, en bytes", "formula, in bytes"),
+    "peak-gib": ("en el pico", "at the peak"),
     "moment": ("momento", "moment"),
     "largest": ("lo que más ocupa", "what takes most"),
     "charge": ("cargo", "charge"),
@@ -129,7 +133,9 @@ class Figure(NamedTuple):
     # How values are written
 
     def gib(self, value: float) -> str:
-        """Memory: one decimal below 100 GiB."""
+        """Memory: one decimal below 100 GiB; what would round to nothing, in MiB."""
+        if 0 < abs(value) < 0.1:
+            return f"{number(value * 1024, self.language)}\u00a0MiB"
         return f"{number(value, self.language, 1 if abs(value) < 99.95 else 0)}\u00a0GiB"
 
     def duration(self, hours: float) -> str:
@@ -205,9 +211,9 @@ def _required(figure: Figure, result: Json, _first: Json) -> str:
     return figure.gib(result["memory"]["required_gib"]["mid"])
 
 
-def _range(figure: Figure, result: Json, _first: Json) -> str:
-    band = result["memory"]["required_gib"]
-    return f"{figure.gib(band['low'])} – {figure.gib(band['high'])}"
+def _difference(figure: Figure, result: Json, first: Json) -> str:
+    more = result["memory"]["required_gib"]["mid"] - first["memory"]["required_gib"]["mid"]
+    return "–" if abs(more) < 0.05 else f"{'+' if more > 0 else '−'}{figure.gib(abs(more))}"
 
 
 def _saves(figure: Figure, result: Json, first: Json) -> str:
@@ -243,7 +249,7 @@ def _usd(figure: Figure, result: Json, _first: Json) -> str:
 COLUMNS = {
     "allocated": _allocated,
     "required": _required,
-    "range": _range,
+    "difference": _difference,
     "saves": _saves,
     "peak": _peak,
     "card": _card,
@@ -303,6 +309,17 @@ def grid_figure(figure: Figure) -> str:
         lines.append([escape(row[figure.language]), *cells])
     head = [figure.word("row"), *[column[figure.language] for column in preset["columns"]]]
     return f"{markdown_table(head, lines)}\n<small>{figure.word('note')}</small>\n"
+
+
+def terms_figure(figure: Figure) -> str:
+    """The terms at the peak, as the code names them, with their formula."""
+    request = figure.preset["base"]
+    lines = [
+        [figure.string(f"term.{term['id']}"), f"`{term['id']}`", f"`{term['formula']}`", figure.gib(term["gib"])]
+        for term in figure.answer(request)["memory"]["terms"]
+    ]
+    head = [figure.word(key) for key in ("term", "name", "formula", "peak-gib")]
+    return f"{markdown_table(head, lines, numbers=False)}\n{figure.link(figure.word('open'), request)}\n"
 
 
 def moments_figure(figure: Figure) -> str:
@@ -430,6 +447,7 @@ def _per_gpu(offer: Offer) -> float:
 KINDS = {
     "rows": rows_figure,
     "grid": grid_figure,
+    "terms": terms_figure,
     "moments": moments_figure,
     "bill": bill_figure,
     "measured": measured_figure,
