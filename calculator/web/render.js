@@ -518,28 +518,49 @@ function offerRow(offer, answer, view) {
 
 /** @param {Answer} answer @param {View} view */
 function excluded(answer, view) {
-  const { excluded: groups, filtered, plan } = answer;
-  if (!groups.length && !filtered.length) return null;
+  const groups = answer.excluded.filter((/** @type {any} */ group) => view.knows(`excluded.${group.reason}`));
+  if (!groups.length) return null;
   return html`<section class="aj-excluded" id="excluded">
     <h3>${view.say("excluded.title")}</h3>
     <ul>${groups.map((/** @type {any} */ group) => {
       const { cheapest, count, reason } = group;
       const price = cheapest.usd === undefined ? view.say("pick.rate", { price: view.format.price(cheapest.usd_per_hour) }) : view.format.usd(cheapest.usd);
       return html`<li>${view.say(`excluded.${reason}`, { count })}
-        (${view.say("excluded.cheapest", { gpu: view.cards(cheapest.gpus, cheapest.gpu), price, provider: view.provider(cheapest.provider) })})
-        ${BACK[reason] && html`<button type="button" data-reset="${BACK[reason]}">${view.say("settings.remove")}</button>`}</li>`;
-    })}${filtered.map((/** @type {any} */ { filter, count }) => {
-      const field = `filters.${filter}`;
-      const back = filter === "include_scaled" ? html`<button type="button" data-change="${JSON.stringify({ [field]: true })}">${view.say("excluded.include")}</button>` : null;
-      const asked = !(field in plan.defaults);
-      return html`<li>${view.say(`filtered.${filter}`, { count })} ${back ?? (asked && html`<button type="button" data-reset="${field}">${view.say("settings.remove")}</button>`)}</li>`;
+        <span>(${view.say("excluded.cheapest", { gpu: view.cards(cheapest.gpus, cheapest.gpu), price, provider: view.provider(cheapest.provider) })})</span>
+        ${wayBack(reason, answer, view)}</li>`;
     })}</ul>
   </section>`;
 }
 
-/** The field whose removal brings back what was left out for a reason. */
+/** The field that leaves offers out for a reason. */
 /** @type {Record<string, string>} */
-const BACK = { "price-too-old": "filters.max_age_days", "misses-deadline": "job.deadline_h", "over-budget": "job.budget_usd" };
+const BACK = {
+  "price-too-old": "filters.max_age_days",
+  "misses-deadline": "job.deadline_h",
+  "over-budget": "job.budget_usd",
+  gpu: "gpu",
+  "max-gpus": "filters.max_gpus",
+  region: "filters.regions",
+  provider: "filters.providers",
+  kind: "filters.kinds",
+  purchase: "filters.purchase",
+};
+
+/**
+ * A button that takes back what left offers out, where the reader asked for it.
+ * @param {string} reason
+ * @param {Answer} answer
+ * @param {View} view
+ */
+function wayBack(reason, answer, view) {
+  if (reason === "scaled") {
+    const change = JSON.stringify({ "filters.include_scaled": true });
+    return html`<button type="button" data-change="${change}">${view.say("excluded.include")}</button>`;
+  }
+  const field = BACK[reason];
+  if (!field || field in answer.plan.defaults || answer.plan.mode !== "find-gpu") return null;
+  return html`<button type="button" data-reset="${field}">${view.say("settings.remove")}</button>`;
+}
 
 /**
  * @param {string} id
