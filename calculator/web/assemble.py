@@ -510,6 +510,7 @@ STEPS = (
 )
 
 
+@bootstrap.one_at_a_time("build")
 def build() -> None:
     """Run every step that has something to do."""
     started = time.perf_counter()
@@ -531,8 +532,7 @@ def build() -> None:
 def main(words: list[str]) -> int:
     """Build, and serve if asked."""
     try:
-        with bootstrap.one_at_a_time("build"):
-            build()
+        build()
     except BuildError as error:
         print(f"build: {error}", file=sys.stderr)
         if "--serve" not in words:
