@@ -31,6 +31,7 @@ def saved_per_token(c: Case, y: Layer) -> float:
         + mixer(c, y)
         + feed_forward(c, y)
         + adapter_outputs(c, y)
+        + quantised_inputs(c, y)
         + RSQRT * c.arch.traits.norms
     )
 
@@ -98,6 +99,8 @@ def linear_inputs(c: Case, y: Layer) -> float:
     targets = c.targets if y is c.layer else targeted(y, c.plan)
     if c.plan.method == "ia3":
         return 0
+    if c.litgpt:
+        targets = _one_query_key_value(targets)
     if c.quantized and c.upcast:
         return _upcast_inputs(c, targets)
     total = (2 if c.autocast or c.gathered_adapter == 2 else 4) * c.plan.lora.rank * len(targets)
@@ -110,6 +113,16 @@ def linear_inputs(c: Case, y: Layer) -> float:
     shared = bool(roles.intersection(QKV)) + bool(roles.intersection(GATE_UP))
     total += c.attention_bytes * c.hidden * shared
     return total + c.attention_bytes * sum(m.inputs for m in targets if m.role == "down")
+
+
+def _one_query_key_value(targets: tuple) -> tuple:
+    """Targets with query, key and value as one module: they share one input, mask and projection."""
+    kept, seen = [], False
+    for m in targets:
+        if m.role not in ("q", "k", "v") or not seen:
+            kept.append(m)
+        seen = seen or m.role in ("q", "k", "v")
+    return tuple(kept)
 
 
 def _upcast_inputs(c: Case, targets: tuple) -> float:
@@ -158,7 +171,9 @@ def attention(c: Case, y: Layer) -> float:
         total = 2 * e * q + keys_values + 4 * n + 2 * c.sequence  # a window mask: the memory-efficient kernel
     else:
         total = 2 * e * (q + k) + 4 * n
-    if c.arch.traits.fused_qkv and c.arch.rotary and not c.upcast:
+    if c.litgpt and grouped and not c.eager:
+        total += 2 * e * (q - k)  # keys and values expanded to all heads
+    if c.fused_qkv and c.arch.rotary and not c.upcast:
         total += 2 * q + 2 * k  # v is a view: the whole fused output stays
     return total
 
@@ -198,9 +213,11 @@ def adapter_outputs(c: Case, y: Layer) -> float:
     """What some adapters keep beyond their inputs.
 
     Unit: bytes per token. Formula, per target: DoRA 2·out (base output) + its own output in the adapter's bytes; VeRA
-    one output; (IA)³ the output it scales; bottleneck adapters 2(2h + 4b); LLaMA-Adapter a second attention, 4q.
+    one output; (IA)³ the output it scales; bottleneck adapters 2(2h + 4b); LLaMA-Adapter a second attention's output, 2q.
     """
     method = c.plan.method
+    if c.litgpt and c.targets:  # index_copy keeps its source: what B gives for query, key and value
+        return c.attention_bytes * sum(m.outputs for m in c.targets if m.role in ("q", "k", "v", "qkv"))
     if method in ("dora", "vera", "ia3"):
         own = 2 if c.autocast or c.gathered_adapter == 2 else 4
         each = {"dora": 2 + own, "vera": own, "ia3": own}[method]
@@ -208,4 +225,15 @@ def adapter_outputs(c: Case, y: Layer) -> float:
         return each * sum(m.outputs for m in targets)
     if method == "adapter":
         return 2 * (2 * c.hidden + 4 * c.plan.bottleneck)
-    return 4 * y.query if method == "llama-adapter" else 0
+    return 2 * y.query if method == "llama-adapter" else 0
+
+
+def quantised_inputs(c: Case, y: Layer) -> float:
+    """Inputs that quantised linears keep although their weights are frozen.
+
+    Unit: bytes per token. Formula: bitsandbytes up to 0.42, which litgpt pins, keeps every linear's input (2h for each
+    group that shares one, 2q, 2f); later releases keep none.
+    """
+    if not (c.litgpt and c.quantized):
+        return 0.0
+    return c.attention_bytes * (2 * c.hidden + y.query + y.ffn)

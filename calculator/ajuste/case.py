@@ -106,6 +106,9 @@ class Case:
         self.fused_kernels = plan.kernels != "none" or plan.compile
         self.old_loss = plan.logits_shift_copy and release(plan.transformers) < (4, 46)
         self.dropout = plan.lora.dropout > 0 and plan.has_lora
+        # litgpt has a model code of its own: query, key and value in one module, keys expanded to all heads.
+        self.litgpt = plan.framework == "litgpt"
+        self.fused_qkv = self.arch.traits.fused_qkv or self.litgpt
 
     def _trainable(self, plan: Plan, arch: Architecture) -> None:
         """What is trained on this rank, in parameters."""
@@ -139,6 +142,9 @@ class Case:
             self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
         # FSDP1 hooks the inputs of frozen layers until backward ends: neither they nor their gradients are freed.
-        self.keeps_inputs = strategy == "fsdp1" and not self.full and self.gathers and self.checkpointed
+        frozen_units = strategy == "fsdp1" and not self.full and self.gathers
+        self.keeps_inputs = frozen_units and self.checkpointed and not self.litgpt
+        # litgpt lets FSDP1 flatten a layer's frozen weights and adapters together: the gradient has the whole size.
+        self.flat_gradients = frozen_units and self.litgpt
         self.states_on_host = plan.parallel.offload != "none"
         self.weights_on_host = plan.parallel.offload in ("all", "nvme")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .case import Case
 
 
-# Families whose loss was computed in 16 bit while it was part of the model's own code (before transformers 4.46).
+# Families whose loss was computed in 16 bit while it was part of the model's own code.
 SIXTEEN_BIT_LOSS = ("gpt2", "gpt_bigcode", "gpt_neox", "gptj", "bloom", "opt", "falcon", "mpt")
 
 
@@ -41,7 +41,7 @@ def default(c: Case) -> list[Point]:
     hidden = 0.0 if c.full and not (c.residual == 4 and c.autocast) else hidden_bytes(c)
     forward, backward = (8 if written == 4 else 10) + cap, 12 + cap
     if c.plan.logits_shift_copy:
-        if c.arch.family in SIXTEEN_BIT_LOSS and c.old_loss:
+        if c.arch.family in SIXTEEN_BIT_LOSS:
             forward = backward = 8
         else:
             forward += 2 if c.old_loss and written == 2 else 4
@@ -72,7 +72,7 @@ def in_place(c: Case) -> list[Point]:
     """
     each = 8
     if c.plan.logits_shift_copy:
-        each = 10 if not c.old_loss else 6 if c.arch.family in SIXTEEN_BIT_LOSS else 8
+        each = 6 if c.arch.family in SIXTEEN_BIT_LOSS else 8 if c.old_loss else 10
     logits = each * c.vocabulary * c.scored_tokens
     points = [Point("loss", temporaries=hidden_bytes(c), logits=logits), Point("loss_backward", logits=logits)]
     return points + head_backward(c, c.attention_bytes * c.vocabulary * c.scored_tokens)

@@ -78,9 +78,15 @@ def gradients(c: Case, i: Instant) -> float:
 
 
 def kept_gradients(c: Case) -> float:
-    """Gradients of everything trained, as this rank keeps them. Unit: bytes. Formula: trained × bytes ÷ ranks."""
+    """Gradients of everything trained, as this rank keeps them.
+
+    Unit: bytes. Formula: trained × bytes ÷ ranks; all of the model's where FSDP1 flattens adapters and frozen weights
+    into one parameter.
+    """
     if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
         return 0.0
+    if c.flat_gradients:
+        return c.stored * c.arch.parameters * c.gradient_share
     return c.kept_gradient * c.trainable * c.gradient_share
 
 
@@ -102,6 +108,8 @@ def step_temporaries(c: Case) -> float:
     """
     largest = max(c.arch.embedding, c.layer.largest_weights) if c.full else 0.0
     kind = c.plan.optimizer
+    if c.plan.method == "galore":  # one matrix after the other
+        return 2.0 * c.moment * largest
     if c.master and c.plan.framework != "megatron" and not c.states_on_host:
         return 4.0 * c.trainable * c.state_share
     if kind == "adamw-foreach":
