@@ -112,7 +112,7 @@ def _answer(request: dict, catalog: Catalog) -> dict[str, Any]:
         "offers_total": len(ranking.ranked),
         "excluded": ranking.excluded,
         "pareto": pareto(shown),
-        "levers": levers(plan, arch, memory, placed),
+        "levers": levers(plan, arch, placed),
     }
     answer["advice"] = advice(plan, arch, memory, placed, ranking, fitter, catalog)
     return answer
@@ -196,7 +196,7 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
 def card_of(fitter: Fitter, placement: Placement) -> dict:
     """One row of `gpus`."""
     gpu: Gpu = placement.gpu
-    footprint = placement.site.footprint
+    curve = placement.site.footprint
     return {
         "id": gpu.id,
         "count": placement.count,
@@ -207,8 +207,8 @@ def card_of(fitter: Fitter, placement: Placement) -> dict:
         "required_gib": range_of(placement.required),
         "verdict": placement.verdict,
         "headroom_gib": None if gpu.usable_gib is None else gpu.usable_gib - placement.required.mid,
-        "max_micro_batch": fitter.largest_batch(footprint, gpu.usable_gib),
-        "max_sequence_length": fitter.longest_sequence(placement),
+        "max_micro_batch": curve.largest_batch(gpu.usable_gib),
+        "max_sequence_length": curve.longest_sequence(gpu.usable_gib, fitter.plan.batch),
         "tokens_per_second": range_of(placement.tokens_per_second),
     }
 
@@ -293,7 +293,7 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict | None:
     if spot is None:
         return None
     hours = row.hours[1]
-    bare = ranker.spot(hours, "mid", checkpoints=1)
+    bare = ranker.spot(hours, "mid", 1, bridged=row.bridged)
     n = ranker.plan.job.experiments
     return {
         "checkpoints": spot.checkpoints,

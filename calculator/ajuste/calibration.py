@@ -27,11 +27,11 @@ class Calibrated(NamedTuple):
 
     def required(self, value: Range) -> Range:
         """A range of memory after calibration, any unit."""
-        return _moved(value, self.memory, self.memory_width)
+        return value if self.memory_width == 1.0 else _moved(value, self.memory, self.memory_width)
 
     def rate(self, value: Range) -> Range:
         """A range of tokens per second after calibration."""
-        return _moved(value, self.speed, self.speed_width)
+        return value if self.speed_width == 1.0 else _moved(value, self.speed, self.speed_width)
 
     def of(self, memory: Memory) -> Memory:
         """All ranges of a memory estimate after calibration."""
@@ -115,5 +115,7 @@ def _merged(base: dict, over: dict) -> dict:
     merged = dict(base)
     for name, value in over.items():
         inner = merged.get(name)
-        merged[name] = inner | value if isinstance(inner, dict) and isinstance(value, dict) and name != "model" else value
+        merged[name] = (
+            inner | value if isinstance(inner, dict) and isinstance(value, dict) and name != "model" else value
+        )
     return merged

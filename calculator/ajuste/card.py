@@ -136,27 +136,44 @@ class Footprint:
     def __init__(self, plan: Plan, arch: Architecture) -> None:
         self.plan = plan
         self.card = card_of(plan)
-        near, far = plan.sequence_length, 2 * plan.sequence_length
-        near_1, near_2 = _scenarios(plan, arch, near, 1), _scenarios(plan, arch, near, 2)
-        far_1, far_2 = _scenarios(plan, arch, far, 1), _scenarios(plan, arch, far, 2)
-        self.sides = [side for side, _ in near_1]
-        self.coefficients = [
-            [_fit(near, *values) for values in zip(a[1], b[1], c[1], d[1], strict=True)]
-            for a, b, c, d in zip(near_1, near_2, far_1, far_2, strict=True)
+        self._arch = arch
+        self._near = [_scenarios(plan, arch, plan.sequence_length, batch) for batch in (1, 2)]
+        self.sides = [side for side, _ in self._near[0]]
+        # At the plan's own sequence only the micro-batch varies: base + slope · B.
+        self._lines = [
+            _undominated([(2 * one - two, two - one) for one, two in zip(a, b, strict=True)])
+            for (_, a), (_, b) in zip(*self._near, strict=True)
         ]
+        self._coefficients: list[list[tuple[float, ...]]] | None = None
         self._known: dict[tuple[int, int], Range] = {}
+
+    @property
+    def coefficients(self) -> list[list[tuple[float, ...]]]:
+        """a₀, a₁, b₁, b₂ of each instant, per scenario. Evaluated when another sequence length is first asked for."""
+        if self._coefficients is None:
+            near = self.plan.sequence_length
+            far = [_scenarios(self.plan, self._arch, 2 * near, batch) for batch in (1, 2)]
+            self._coefficients = [
+                _undominated([_fit(near, *values) for values in zip(a, b, c, d, strict=True)])
+                for (_, a), (_, b), (_, c), (_, d) in zip(*self._near, *far, strict=True)
+            ]
+        return self._coefficients
 
     def required(self, micro_batch: int, sequence: int | None = None) -> Range:
         """Required bytes of the whole run."""
-        sequence = sequence or self.plan.sequence_length
+        own = self.plan.sequence_length
+        sequence = sequence or own
         key = (micro_batch, sequence)
         found = self._known.get(key)
         if found is None:
-            tokens, squares = micro_batch * sequence, micro_batch * sequence * sequence
-            mid, *moved = [
-                max([a0 + a1 * sequence + b1 * tokens + b2 * squares for a0, a1, b1, b2 in rows])
-                for rows in self.coefficients
-            ]
+            if sequence == own:
+                mid, *moved = [max([base + slope * micro_batch for base, slope in lines]) for lines in self._lines]
+            else:
+                tokens, squares = micro_batch * sequence, micro_batch * sequence * sequence
+                mid, *moved = [
+                    max([a0 + a1 * sequence + b1 * tokens + b2 * squares for a0, a1, b1, b2 in rows])
+                    for rows in self.coefficients
+                ]
             ends = list(zip(self.sides[1:], moved, strict=True))
             found = self._known[key] = spread(mid, ends, self.card, self.card.slack, self.card.fixed)
         return found
@@ -178,6 +195,15 @@ def _scenarios(plan: Plan, arch: Architecture, sequence: int, batch: int) -> lis
     moved = [list(moved_totals(plan, arch, table)) for table in tables]
     ends = [(ranks[0][1], sum([totals for _, _, totals in ranks], ())) for ranks in zip(*moved, strict=True)]
     return [("mid", middle), *ends]
+
+
+def _undominated(rows: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """The instants that can be the largest: those that no other exceeds in every coefficient."""
+    kept: list[tuple[float, ...]] = []
+    for row in sorted(set(rows), reverse=True):
+        if not any(all(x <= y for x, y in zip(row, other, strict=True)) for other in kept):
+            kept.append(row)
+    return kept
 
 
 def _fit(length: int, near_1: float, near_2: float, far_1: float, far_2: float) -> tuple[float, float, float, float]:

@@ -76,6 +76,7 @@ class Catalog(NamedTuple):
     model_ids: dict[str, str]  # any accepted spelling, lower case -> id
     providers: dict[str, dict]
     offers: tuple[Offer, ...]
+    on_demand: dict[tuple[str, str, str | None], float]  # provider, offer, region -> USD per hour: spot's fallback
 
 
 def load_catalog(text: str) -> Catalog:
@@ -128,6 +129,7 @@ def _index(bundle: dict) -> Catalog:
         model_ids=spellings,
         providers={row["id"]: row for row in bundle.get("providers", ())},
         offers=offers,
+        on_demand={(o.provider, o.offer, o.region): o.usd_per_hour for o in offers if o.purchase == "on-demand"},
     )
 
 

@@ -34,7 +34,8 @@ class Rental(NamedTuple):
 
     hours: JobHours
     experiments: int
-    spot: Spot | None  # per experiment, without setup of its own beyond the first start
+    spot: Spot | None  # of one experiment
+    bridged: float = 0.0  # share of the running hours that on-demand capacity works through spot's outages
 
 
 def billed_hours(hours: float, granularity: float, minimum: float) -> float:
@@ -108,7 +109,10 @@ def extras(offer: Offer, provider: dict, job: Job, disk_gb: float) -> Extras:
     else:
         # Low: the machine includes a lot; high: it includes nothing.
         running = Range(
-            *[max(0.0, disk_gb - room) * price / HOURS_PER_MONTH for room in (included.high, included.mid, included.low)]
+            *[
+                max(0.0, disk_gb - room) * price / HOURS_PER_MONTH
+                for room in (included.high, included.mid, included.low)
+            ]
         )
     kept = NONE
     if job.keep_storage_days:
@@ -165,10 +169,7 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
             running = n * spot.billed + job.parts.idle
             interruptions = n * spot.interruptions
             waiting = n * spot.waiting
-            if fallback:
-                # On-demand capacity works through the outage: no waiting, the same hours at another price.
-                bridged = min(waiting, running * waiting / (waiting + running))
-                waiting = 0.0
+            bridged = rental.bridged * running
         step, least = terms.granularity[index], terms.minimum[index]
         each = running / n
         rounded = n * billed_hours(each, step, least) + interruptions * step / 2

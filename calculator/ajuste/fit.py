@@ -5,6 +5,8 @@ Memory is evaluated once per strategy × count × capability class; every card t
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable
 from typing import NamedTuple
 
 from .architecture import Architecture
@@ -12,13 +14,15 @@ from .calibration import Calibrated
 from .card import Footprint, Range
 from .catalog import Gpu
 from .constants import ASSUMPTIONS
+from .lengths import attended_tokens, row_tokens
 from .memory import GIB
 from .plan import Plan
 from .resolve import accumulation
-from .throughput import Work, compute_of, rates_of, tokens_per_second, work_of
+from .throughput import Rates, Work, rates_of, speed, work_of
 
 COUNTS = (1, 2, 4, 8)
-# Strategies tried for several GPUs when the request names none; the fastest that fits is taken.
+# Strategies tried for several GPUs when the request names none, those that send least first: the first that fits is
+# taken.
 STRATEGIES = {"deepspeed": ("zero1", "zero2", "zero3"), "megatron": ("zero1", "fsdp2"), "unsloth": ("ddp",)}
 USUAL_STRATEGIES = ("ddp", "fsdp2")
 HALF_IN_FP16 = {"bf16": "fp16", "bf16-mixed": "fp16-mixed", "bf16-master": "fp16-mixed"}
@@ -42,8 +46,8 @@ class Site(NamedTuple):
     """What all cards of one strategy, count and capability class share."""
 
     plan: Plan
-    footprint: Footprint
-    accumulating: Footprint  # with gradients that wait for the next micro-batch
+    footprint: Curve
+    accumulating: Curve  # with gradients that wait for the next micro-batch
     work: Work
 
 
@@ -68,7 +72,9 @@ class Fitter:
         self.calibrated = Calibrated()
         self.fixed_gpus, self.fixed_strategy = fixed_gpus, fixed_strategy
         self._sites: dict[tuple[int, str, str, bool], Site] = {}
-        self._placed: dict[tuple[str, int], Placement | None] = {}
+        self._rates: dict[tuple[str, str], Rates] = {}
+        self._rows: dict[int, tuple[float, float]] = {}
+        self._placed: dict[tuple[str, int], Placement] = {}
 
     def counts(self) -> tuple[int, ...]:
         """GPU counts that may be tried."""
@@ -101,37 +107,40 @@ class Fitter:
                 plan = plan.replace(parallel=plan.parallel._replace(strategy=strategy, gpus_per_node=count, nodes=1))
             if not half:
                 plan = in_fp16(plan)
-            # The same bytes in bf16 and fp16: only the arithmetic differs.
-            twin = self._sites.get((count, strategy, attention, True)) if not half else None
-            if twin is not None:
-                footprint, accumulating = twin.footprint, twin.accumulating
-            else:
-                footprint = Footprint(plan, self.arch)
-                accumulating = footprint
-                if plan.global_batch is not None and plan.grad_accum == 1 and not plan.optimizer_in_backward:
-                    accumulating = Footprint(plan.replace(grad_accum=2), self.arch)
-            found = Site(plan, footprint, accumulating, work_of(plan, self.arch))
-            self._sites[key] = found
+            found = self._sites[key] = self._site(plan, count, strategy, attention)
         return found
 
-    def place(self, gpu: Gpu, count: int) -> Placement | None:
-        """The best strategy on these GPUs: verdict first, then speed. None when no strategy applies."""
+    def _site(self, plan: Plan, count: int, strategy: str, attention: str) -> Site:
+        # bf16 and fp16 take the same bytes, and so do copies on any number of GPUs: only the arithmetic differs.
+        for (n, other, kind, _), site in self._sites.items():
+            if other == strategy and kind == attention and (n == count or (strategy == "ddp" and n > 1)):
+                return Site(plan, site.footprint, site.accumulating, work_of(plan, self.arch))
+        footprint = Curve(Footprint(plan, self.arch), self.calibrated)
+        accumulating = footprint
+        if plan.global_batch is not None and plan.grad_accum == 1 and not plan.optimizer_in_backward:
+            accumulating = Curve(Footprint(plan.replace(grad_accum=2), self.arch), self.calibrated)
+        return Site(plan, footprint, accumulating, work_of(plan, self.arch))
+
+    def place(self, gpu: Gpu, count: int) -> Placement:
+        """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried."""
         key = (gpu.id, count)
-        if key not in self._placed:
-            best = None
+        found = self._placed.get(key)
+        if found is None:
             for strategy in self.strategies(count):
                 placed = self._place(gpu, count, strategy)
-                if best is None or _rank(placed) < _rank(best):
-                    best = placed
-            self._placed[key] = best
-        return self._placed[key]
+                if found is None or found.verdict == "no" or placed.verdict == "fits":
+                    found = placed
+                if found.verdict == "fits":
+                    break
+            self._placed[key] = found
+        return found
 
     def _place(self, gpu: Gpu, count: int, strategy: str) -> Placement:
         site = self.site(count, strategy, gpu)
         plan = site.plan
         micro_batch, accumulate, required = self._batch(site, gpu)
-        rates = rates_of(gpu, compute_of(plan), plan)
-        speed = tokens_per_second(site.work, rates, plan, micro_batch, accumulate)
+        row, attended = self._row(plan, micro_batch)
+        reached = speed(site.work, self._rates_of(gpu, site), micro_batch * row, attended, accumulate)
         low, mid, high = residual_of(plan)
         return Placement(
             gpu,
@@ -141,9 +150,24 @@ class Fitter:
             accumulate,
             verdict(required, gpu.usable_gib, gpu.memory_label_gb),
             required,
-            self.calibrated.rate(Range(low * speed, mid * speed, high * speed)),
+            self.calibrated.rate(Range(low * reached, mid * reached, high * reached)),
             site,
         )
+
+    def _rates_of(self, gpu: Gpu, site: Site) -> Rates:
+        key = (gpu.id, site.work.compute)
+        found = self._rates.get(key)
+        if found is None:
+            found = self._rates[key] = rates_of(gpu, site.work.compute, site.plan)
+        return found
+
+    def _row(self, plan: Plan, micro_batch: int) -> tuple[float, float]:
+        """Tokens of a row and what attention sees of it, with padding."""
+        found = self._rows.get(micro_batch)
+        if found is None:
+            found = row_tokens(plan, micro_batch), attended_tokens(plan, micro_batch)
+            self._rows[micro_batch] = found
+        return found
 
     def _batch(self, site: Site, gpu: Gpu) -> tuple[int, int, Range]:
         """Micro-batch, accumulation and required memory (GiB): as asked, else the largest that fits, else 1."""
@@ -154,15 +178,15 @@ class Fitter:
             accumulate = self._accumulation(plan, batch)
         elif plan.global_batch is None:
             footprint, accumulate = site.footprint, plan.grad_accum
-            batch = max(1, self.largest_batch(footprint, usable))
+            batch = max(1, footprint.largest_batch(usable))
         else:
             share = max(1, plan.global_batch // plan.parallel.data_ranks)
             footprint, batch = site.footprint, share
-            if usable is None or self.required(footprint, share).high > usable * GIB:
+            if usable is None or footprint.required(share).high > usable * GIB:
                 footprint = site.accumulating
-                batch = max(1, min(share, self.largest_batch(footprint, usable)))
+                batch = max(1, min(share, footprint.largest_batch(usable)))
             accumulate = self._accumulation(plan, batch)
-        low, mid, high = self.required(footprint, batch)
+        low, mid, high = footprint.required(batch)
         return batch, accumulate, Range(low / GIB, mid / GIB, high / GIB)
 
     @staticmethod
@@ -171,74 +195,82 @@ class Fitter:
             return plan.grad_accum
         return accumulation(plan.global_batch, batch, plan.parallel.data_ranks)
 
-    def required(self, footprint: Footprint, batch: int, sequence: int | None = None) -> Range:
-        """Required bytes of the whole run, after calibration."""
-        return self.calibrated.required(footprint.required(batch, sequence))
 
-    def largest_batch(self, footprint: Footprint, usable_gib: float | None) -> int:
-        """Largest micro-batch whose verdict is `fits`; 0 when none is."""
+class Curve:
+    """Required memory of a footprint over micro-batch and sequence, and its inverse; after calibration."""
+
+    def __init__(self, footprint: Footprint, calibrated: Calibrated) -> None:
+        """Nothing is evaluated yet."""
+        self.plan = footprint.plan
+        self.footprint, self.calibrated = footprint, calibrated
+        self._batches = Inverse(lambda n: self.required(n).high, Footprint.LARGEST_BATCH)
+        self._sequences: dict[int, Inverse] = {}
+
+    def required(self, batch: int, sequence: int | None = None) -> Range:
+        """Required bytes of the whole run."""
+        return self.calibrated.required(self.footprint.required(batch, sequence))
+
+    def largest_batch(self, usable_gib: float | None) -> int:
+        """Largest micro-batch whose verdict is `fits` on this much usable memory; 0 when none is."""
+        return 0 if usable_gib is None else self._batches.largest(usable_gib * GIB)
+
+    def longest_sequence(self, usable_gib: float | None, batch: int) -> int:
+        """Longest sequence that fits at a micro-batch; 0 when none does."""
         if usable_gib is None:
             return 0
-        return largest(
-            lambda batch: self.required(footprint, batch).high, usable_gib * GIB, Footprint.LARGEST_BATCH, start=64
-        )
-
-    def longest_sequence(self, placement: Placement) -> int:
-        """Longest sequence that fits at the micro-batch asked for, 1 when it is automatic; 0 when none does."""
-        usable = placement.gpu.usable_gib
-        if usable is None:
-            return 0
-        batch = self.plan.micro_batch or 1
-        footprint = placement.site.footprint
-        return largest(
-            lambda length: self.required(footprint, batch, length).high,
-            usable * GIB,
-            Footprint.LONGEST,
-            start=4 * self.plan.sequence_length,
-        )
+        inverse = self._sequences.get(batch)
+        if inverse is None:
+            inverse = Inverse(lambda n: self.required(batch, n).high, Footprint.LONGEST)
+            self._sequences[batch] = inverse
+        return inverse.largest(usable_gib * GIB)
 
 
-def _rank(placement: Placement) -> tuple[int, float]:
-    return ("fits", "tight", "no").index(placement.verdict), -placement.tokens_per_second.mid
+class Inverse:
+    """The largest n that a growing need leaves room for, exact whatever the curve.
 
-
-def largest(needs: object, room: float, limit: int, start: int) -> int:
-    """Largest n in 1 … limit with needs(n) ≤ room; 0 when not even 1.
-
-    `needs` grows with n and is nearly straight: a secant lands within a step or two, and the answer is then checked on
-    both sides, so that it is exact whatever the curve.
+    The needs at 1, 2, 4, … are evaluated once and serve every card; inside an octave a straight line lands on the
+    answer or beside it, and both neighbours are checked.
     """
-    at_1 = needs(1)
-    if at_1 > room:
-        return 0
-    low, need_low = 1, at_1  # fits
-    high, need_high = min(start, limit), 0.0  # to become the least known that does not
-    need_high = needs(high)
-    while need_high <= room:
-        if high == limit:
-            return limit
-        low, need_low = high, need_high
-        slope = (need_high - at_1) / (high - 1) if high > 1 else 0.0
-        reach = 2 * high if slope <= 0 else int(high + 1.05 * (room - need_high) / slope) + 1
-        high = min(limit, max(high + 1, reach))
-        need_high = needs(high)
-    turn = 0
-    while high - low > 1:
-        share = (room - need_low) / (need_high - need_low)
-        turn += 1
-        guess = low + int(share * (high - low)) if turn % 3 else (low + high) // 2
-        guess = min(high - 1, max(low + 1, guess))
-        need = needs(guess)
-        if need <= room:
+
+    def __init__(self, needs: Callable[[int], float], limit: int) -> None:
+        """`needs(n)` must grow with n, for n in 1 … limit."""
+        self.needs, self.limit = needs, limit
+        self._octaves = [needs(1)]
+        self._found: dict[float, int] = {}
+
+    def largest(self, room: float) -> int:
+        """Largest n in 1 … limit with needs(n) ≤ room; 0 when not even 1."""
+        found = self._found.get(room)
+        if found is None:
+            found = self._found[room] = self._largest(room)
+        return found
+
+    def _largest(self, room: float) -> int:
+        octaves = self._octaves
+        while octaves[-1] <= room:
+            if 1 << (len(octaves) - 1) >= self.limit:
+                return self.limit
+            octaves.append(self.needs(min(self.limit, 1 << len(octaves))))
+        index = bisect_right(octaves, room)
+        if index <= 1:
+            return index
+        low, high = 1 << (index - 1), min(self.limit, 1 << index)
+        need_low, need_high = octaves[index - 1], octaves[index]
+        straight = True
+        while high - low > 1:
+            guess = (low + high) // 2
+            if straight:
+                share = (room - need_low) / (need_high - need_low)
+                guess = min(high - 1, max(low + 1, low + int(share * (high - low))))
+            straight = not straight or high - low > 64
+            need = self.needs(guess)
+            if need > room:
+                high, need_high = guess, need
+                continue
             low, need_low = guess, need
-            # The curve may be straight: look one step further before halving.
-            if guess + 1 < high and needs(guess + 1) > room:
+            if guess + 1 < high and self.needs(guess + 1) > room:
                 return guess
-        else:
-            high, need_high = guess, need
-            if guess - 1 > low and needs(guess - 1) <= room:
-                return guess - 1
-    return low
+        return low
 
 
 def in_fp16(plan: Plan) -> Plan:
@@ -255,5 +287,3 @@ def residual_of(plan: Plan) -> Range:
     sharded = "" if plan.parallel.strategy in ("none", "ddp", "device-map") else "-sharded"
     row = ASSUMPTIONS[f"throughput-residual-{kind}{sharded}"]
     return Range(row.low, row.mid, row.high)
-
-

@@ -6,7 +6,7 @@ from .card import Range
 from .catalog import Catalog
 from .constants import PRESETS
 from .errors import RequestError
-from .fit import Fitter
+from .fit import Fitter, Placement
 from .offers import Ranker
 from .plan import Plan
 from .resolve import as_request, resolve
@@ -57,28 +57,30 @@ def _cell(request: dict, plan: Plan, catalog: Catalog) -> dict:
     row = {"model": own.model, "method": own.method}
     if plan.mode == "have-gpu":
         placed = fitter.place(catalog.gpus[plan.gpu or ""], 1)
-        footprint = placed.site.footprint
-        usable = placed.gpu.usable_gib
-        bill = _cheapest(ranker)
-        return row | {
-            "verdict": placed.verdict,
-            "max_micro_batch": fitter.largest_batch(footprint, usable),
-            "max_sequence_length": fitter.longest_sequence(placed),
-            "usd": bill,
-        }
+        return row | _fit(placed) | {"usd": _cheapest(ranker)}
     ranking = ranker.ranking()
     best = ranking.picks["cheapest"]
     if best is None:
         return row | {"verdict": "no", "max_micro_batch": 0, "max_sequence_length": 0, "usd": None}
     placed = best.placement
-    return row | {
+    return (
+        row
+        | _fit(placed)
+        | {
+            "usd": _range(best.bill.usd),
+            "gpu": placed.gpu.id,
+            "gpus": placed.count,
+            "hours": _range(best.bill.hours),
+        }
+    )
+
+
+def _fit(placed: Placement) -> dict:
+    curve, usable = placed.site.footprint, placed.gpu.usable_gib
+    return {
         "verdict": placed.verdict,
-        "max_micro_batch": fitter.largest_batch(placed.site.footprint, placed.gpu.usable_gib),
-        "max_sequence_length": fitter.longest_sequence(placed),
-        "usd": _range(best.bill.usd),
-        "gpu": placed.gpu.id,
-        "gpus": placed.count,
-        "hours": _range(best.bill.hours),
+        "max_micro_batch": curve.largest_batch(usable),
+        "max_sequence_length": curve.longest_sequence(usable, placed.site.plan.batch),
     }
 
 

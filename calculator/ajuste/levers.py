@@ -5,32 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .architecture import Architecture
-from .card import Memory, estimate_memory
+from .card import card_of
 from .errors import RequestError
 from .fit import Placement
-from .memory import GIB
+from .memory import GIB, memory_table
 from .plan import Plan
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
 
 LEAST_SAVING_GIB = 0.1
 
 
-def levers(plan: Plan, arch: Architecture, memory: Memory, placement: Placement | None) -> list[dict]:
+def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[dict]:
     """Changes by GiB of required memory saved, most first; `slowdown` on the placement's GPU, same micro-batch.
 
     `slowdown` is 1 when there is no GPU to time it on and when the time does not change.
     """
     found = []
+    needed_now = required_mid(plan, arch)
     for change, changed in candidates(plan):
         try:
-            needed = estimate_memory(changed, arch).whole_run.mid
+            needed = required_mid(changed, arch)
         except RequestError:
             continue
-        saved = (memory.whole_run.mid - needed) / GIB
+        saved = (needed_now - needed) / GIB
         if saved >= LEAST_SAVING_GIB:
             found.append({"change": change, "saves_gib": saved, "slowdown": slowdown(plan, changed, arch, placement)})
     found.sort(key=lambda lever: -lever["saves_gib"])
     return found
+
+
+def required_mid(plan: Plan, arch: Architecture) -> float:
+    """Required memory of the whole run, middle value only. Unit: bytes."""
+    card = card_of(plan)
+    return max(memory_table(plan, arch).totals) * (1 + card.slack.mid) + card.fixed.mid
 
 
 def slowdown(plan: Plan, changed: Plan, arch: Architecture, placement: Placement | None) -> float:
@@ -62,7 +69,9 @@ def _of_numbers(plan: Plan) -> Iterator[tuple[dict, Plan]]:
             yield {"optimizer": "paged-adamw-8bit"}, plan.replace(optimizer="paged-adamw-8bit")
         if not plan.optimizer_in_backward and plan.grad_accum == 1 and plan.parallel.world == 1:
             yield {"optimizer_in_backward": True}, plan.replace(optimizer_in_backward=True)
-        lora = plan.replace(method="lora", precision=None, base_dtype="bf16", autocast=True, optimizer_in_backward=False)
+        lora = plan.replace(
+            method="lora", precision=None, base_dtype="bf16", autocast=True, optimizer_in_backward=False
+        )
         yield {"method": "lora"}, lora
         yield {"method": "qlora"}, lora.replace(method="qlora", quantization="nf4-nested")
         return

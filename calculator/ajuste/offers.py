@@ -62,6 +62,7 @@ class Ranked(NamedTuple):
     bill: Bill
     hours: tuple[JobHours, JobHours, JobHours]
     spot: Spot | None
+    bridged: bool  # on-demand capacity works through spot's outages
     finish_by_deadline: float | None
 
 
@@ -83,12 +84,12 @@ class Ranker:
         self.today = day_number(self.plan.as_of) if self.plan.as_of else None
         self._terms: dict[str, Terms] = {}
         self._hours: dict[tuple[str, int, bool], tuple[JobHours, JobHours, JobHours]] = {}
-        self._spots: dict[tuple[str, int, bool], tuple[Spot, Spot, Spot]] = {}
+        self._spots: dict[tuple[str, int, bool, bool], tuple[Spot, Spot, Spot]] = {}
         self._extras: dict[tuple[str, float | None, float | None], Extras] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
 
-    def rank(self, offer: Offer, on_demand: dict[tuple[str, str, str | None], float]) -> Ranked | None:
+    def rank(self, offer: Offer) -> Ranked | None:
         """An offer's placement and bill; None when the plan does not fit on it."""
         gpu = self.catalog.gpus.get(offer.gpu)
         if gpu is None or not gpu.is_ranked:
@@ -110,13 +111,18 @@ class Ranker:
         spots: tuple[Spot | None, ...] = (None, None, None)
         fallback = 0.0
         if offer.purchase == "spot":
-            spots = self.spots(placement, persistent)
             if self.plan.job.fallback == "on-demand":
-                fallback = on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
-        rentals = tuple(Rental(h, experiments, s) for h, s in zip(hours, spots, strict=True))
+                fallback = self.catalog.on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
+            spots = self.spots(placement, persistent, bridged=bool(fallback))
+        rentals = tuple(
+            Rental(hours[i], experiments, spots[i], 1 - self.availability(side) if fallback else 0.0)
+            for i, side in enumerate(SIDES)
+        )
         total = bill(offer, terms, more, rentals, fallback)  # type: ignore[arg-type]
         age = None if self.today is None else self.today - offer.day
-        return Ranked(offer, age, placement, total, hours, spots[1], self._by_deadline(total, spots[1], hours[1]))
+        return Ranked(
+            offer, age, placement, total, hours, spots[1], bool(fallback), self._by_deadline(total, spots[1], hours[1])
+        )
 
     def hours(self, placement: Placement, persistent: bool) -> tuple[JobHours, JobHours, JobHours]:
         """Hours of the whole job at the low, mid and high side."""
@@ -143,36 +149,48 @@ class Ranker:
             evaluate += generating
         return job_hours(self.fixed[side], train, evaluate, self.plan.job.experiments, persistent)
 
-    def spots(self, placement: Placement, persistent: bool) -> tuple[Spot, Spot, Spot]:
+    def spots(self, placement: Placement, persistent: bool, *, bridged: bool) -> tuple[Spot, Spot, Spot]:
         """Expected hours of one experiment on spot, with the market at its good, middle and bad end."""
-        key = (placement.gpu.id, placement.count, persistent)
+        key = (placement.gpu.id, placement.count, persistent, bridged)
         found = self._spots.get(key)
         if found is None:
-            hours = self.hours(placement, persistent)
-            found = tuple(self.spot(hours[index], side) for index, side in enumerate(SIDES))
-            self._spots[key] = found  # type: ignore[assignment]
-        return found  # type: ignore[return-value]
+            low, mid, high = self.hours(placement, persistent)
+            middle = self.spot(mid, "mid", bridged=bridged)
+            n = middle.checkpoints
+            found = (
+                self.spot(low, "low", n, bridged=bridged),
+                middle,
+                self.spot(high, "high", n, bridged=bridged),
+            )
+            self._spots[key] = found
+        return found
 
-    def spot(self, hours: JobHours, side: str, checkpoints: int | None = None) -> Spot:
-        """One experiment on spot; `checkpoints` overrides the best number."""
+    def spot(self, hours: JobHours, side: str, checkpoints: int | None = None, *, bridged: bool = False) -> Spot:
+        """One experiment on spot; `checkpoints` overrides the best number; `bridged` by on-demand: no waiting."""
         n = self.plan.job.experiments
         work, first = hours.work / n, hours.setup / n
         m, checkpoint = self.market(hours.parts, side), self.checkpoint_hours()
+        if bridged:
+            m = m._replace(wait=0.0)
         if checkpoints is not None:
             return expected(work, first, checkpoint, checkpoints, m)
         if self.plan.job.checkpoint_minutes is not None:
             return every(work, first, checkpoint, self.plan.job.checkpoint_minutes, m)
         return best(work, first, checkpoint, m)
 
+    def availability(self, side: str) -> float:
+        """Share of time with spot capacity: as asked, or the assumption's end for a side of the bill."""
+        end = {"low": "high", "mid": "mid", "high": "low"}[side]
+        return self.plan.job.availability or getattr(ASSUMPTIONS["spot-availability"], end)
+
     def market(self, parts: Parts, side: str) -> Market:
         """The market asked for, or the assumptions' (its good end for the low side of the bill)."""
         job, end = self.plan.job, {"low": "high", "mid": "mid", "high": "low"}[side]
         mtbf = job.interruption_mtbf_h or getattr(ASSUMPTIONS["spot-mtbf-h"], end)
-        availability = job.availability or getattr(ASSUMPTIONS["spot-availability"], end)
         restart = (parts.provision + parts.load + parts.compile) / job.experiments
         if job.restart_minutes is not None:
             restart = job.restart_minutes / 60
-        return market(mtbf, availability, self.plan.parallel.nodes, restart)
+        return market(mtbf, self.availability(side), self.plan.parallel.nodes, restart)
 
     def checkpoint_hours(self) -> float:
         """Hours to write one checkpoint: as asked, else its bytes and a few seconds for the pause."""
@@ -200,9 +218,6 @@ class Ranker:
     def ranking(self) -> Ranking:
         """All offers: ranked, picked, excluded."""
         wanted = Wanted(self.plan, self.catalog, self.today)
-        on_demand = {
-            (o.provider, o.offer, o.region): o.usd_per_hour for o in self.catalog.offers if o.purchase == "on-demand"
-        }
         counts = self.fitter.counts() if self.fitter.fixed_gpus else None
         ranked: list[Ranked] = []
         excluded: dict[str, list] = {}
@@ -212,7 +227,7 @@ class Ranker:
             row = None
             reason = wanted.dropped_by(offer)
             if reason is None:
-                row = self.rank(offer, on_demand)
+                row = self.rank(offer)
                 reason = "does-not-fit" if row is None else self._misses(row)
             if reason is None:
                 ranked.append(row)
@@ -327,7 +342,9 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     if cheapest is not None:
         within = [r for r in pool if r.bill.usd.mid <= FASTEST_WITHIN * cheapest.bill.usd.mid]
         fastest = min(within, key=lambda r: (r.bill.hours.mid, r.bill.usd.mid))
-        older = [r for r in led if r.offer.purchase == "on-demand" and r.placement.verdict == "fits" and _older(r, cheapest)]
+        older = [
+            r for r in led if r.offer.purchase == "on-demand" and r.placement.verdict == "fits" and _older(r, cheapest)
+        ]
         if older and older[0].bill.usd.mid <= CHEAPER_SHARE * cheapest.bill.usd.mid:
             maybe = older[0]
     spot = _youngest([r for r in led if r.offer.purchase == "spot"])
@@ -346,5 +363,3 @@ def _youngest(rows: list[Ranked]) -> list[Ranked]:
 
 def _older(row: Ranked, than: Ranked) -> bool:
     return (row.age_days or 0) > max(FRESH_DAYS, than.age_days or 0)
-
-

@@ -340,5 +340,12 @@ def tokens_per_second(
 ) -> float:
     """Tokens per second of the whole job, padding included."""
     tokens = micro_batch * row_tokens(plan, micro_batch)
-    seconds = accumulation * micro_batch_seconds(work, rates, tokens, attended_tokens(plan, micro_batch), a)
-    return work.data_ranks * accumulation * tokens / (seconds + step_seconds(work, rates, a))
+    return speed(work, rates, tokens, attended_tokens(plan, micro_batch), accumulation, a)
+
+
+def speed(
+    work: Work, rates: Rates, tokens: float, attended: float, accumulation: int, a: dict[str, float] = MID
+) -> float:
+    """Tokens per second of the whole job, for micro-batches of `tokens` in sequences of `attended`."""
+    seconds = accumulation * micro_batch_seconds(work, rates, tokens, attended, a) + step_seconds(work, rates, a)
+    return work.data_ranks * accumulation * tokens / seconds
