@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html.parser import HTMLParser
@@ -103,6 +103,12 @@ def perform(step: Step) -> bool:
     stamp.write_text(key)
     print(f"  {step.name:12} {time.perf_counter() - started:.1f} s", flush=True)
     return True
+
+
+def side_by_side(steps: Iterable[Step]) -> None:
+    """Run steps at the same time; the first that fails ends the build."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(perform, steps))
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -454,58 +460,69 @@ def assemble() -> None:
 
 # All of it
 
-STEPS = (
-    Step("check", check, ("data/**/*", "calculator/pipeline/*"), ()),
-    Step("tables", tables, ("data/**/*", "calculator/pipeline/*"), ("build/includes",), (AS_OF,)),
-    Step("bundle", bundle, ("data/**/*", "calculator/pipeline/*"), ("build/app/catalog.json",), (AS_OF,)),
-    Step(
-        "wheel",
-        wheel,
-        ("calculator/ajuste/*.py", "calculator/pack.py", "data/*.toml", "pyproject.toml", "README.md", "LICENSE"),
-        ("dist",),
-    ),
-    Step(
-        "bytecode",
-        bytecode,
-        # Not the catalog, though the probes read it: which modules they load does not depend on a price.
-        ("dist/*.whl", "calculator/web/requests.json", "calculator/web/pyodide_node.mjs", "node_modules/pyodide/*"),
-        ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
-        (sys.version,),
-    ),
-    Step("api", api, ("data/**/*", "calculator/pipeline/*", "calculator/ajuste/*.py"), ("build/api",), (AS_OF,)),
-    Step(
-        "answers",
-        answers,
-        ("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json", "calculator/web/requests.json"),
-        ("build/answers",),
-    ),
-    Step(
-        "figures",
-        figures,
-        (
-            *("docs/presets.toml", "docs/*/**/*.md", "build/app/catalog.json", "data/*.toml"),
-            *("calculator/ajuste/*.py", "calculator/pipeline/*", "calculator/web/strings/*"),
+# Steps of one stage do not read what the others make, and run side by side.
+STAGES: tuple[tuple[Step, ...], ...] = (
+    (Step("check", check, ("data/**/*", "calculator/pipeline/*"), ()),),
+    (
+        Step("tables", tables, ("data/**/*", "calculator/pipeline/*"), ("build/includes",), (AS_OF,)),
+        Step("bundle", bundle, ("data/**/*", "calculator/pipeline/*"), ("build/app/catalog.json",), (AS_OF,)),
+        Step(
+            "wheel",
+            wheel,
+            ("calculator/ajuste/*.py", "calculator/pack.py", "data/*.toml", "pyproject.toml", "README.md", "LICENSE"),
+            ("dist",),
         ),
-        (),
     ),
-    Step(
-        "prerender",
-        prerender,
-        (
-            *("build/answers/*", "build/app/catalog.json", "build/app/ajuste.whl", "build/pyodide/*"),
-            *("calculator/web/*.js", "calculator/web/prerender.mjs", "calculator/web/strings/*"),
+    (
+        Step(
+            "bytecode",
+            bytecode,
+            # Not the catalog, though the probes read it: which modules they load does not depend on a price.
+            ("dist/*.whl", "calculator/web/requests.json", "calculator/web/pyodide_node.mjs", "node_modules/pyodide/*"),
+            ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
+            (sys.version,),
         ),
-        tuple(f"build/includes/{name}.{one}.html" for name in ("calculator", "answer-summary") for one in LANGUAGES),
-        (REPO_URL,),
+        Step("api", api, ("data/**/*", "calculator/pipeline/*", "calculator/ajuste/*.py"), ("build/api",), (AS_OF,)),
+        Step(
+            "answers",
+            answers,
+            ("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json", "calculator/web/requests.json"),
+            ("build/answers",),
+        ),
+        Step(
+            "figures",
+            figures,
+            (
+                *("docs/presets.toml", "docs/*/**/*.md", "build/app/catalog.json", "data/**/*"),
+                *("calculator/ajuste/*.py", "calculator/pipeline/*", "calculator/web/strings/*"),
+            ),
+            (),
+        ),
     ),
-    Step(
-        "app",
-        browser_files,
-        (
-            *("calculator/web/*.js", "calculator/web/*.css", "calculator/web/strings/*"),
-            *("calculator/ajuste/__init__.py", "build/app/catalog.json", "build/pyodide/*"),
+    (
+        Step(
+            "prerender",
+            prerender,
+            (
+                *("build/answers/*", "build/app/catalog.json", "build/app/ajuste.whl", "build/pyodide/*"),
+                *("calculator/web/*.js", "calculator/web/prerender.mjs", "calculator/web/strings/*"),
+            ),
+            tuple(
+                f"build/includes/{name}.{one}.html" for name in ("calculator", "answer-summary") for one in LANGUAGES
+            ),
+            (REPO_URL,),
         ),
-        ("build/app/build.json",),
+    ),
+    (
+        Step(
+            "app",
+            browser_files,
+            (
+                *("calculator/web/*.js", "calculator/web/*.css", "calculator/web/strings/*"),
+                *("calculator/ajuste/__init__.py", "build/app/catalog.json", "build/pyodide/*"),
+            ),
+            ("build/app/build.json",),
+        ),
     ),
 )
 
@@ -514,16 +531,14 @@ STEPS = (
 def build() -> None:
     """Run every step that has something to do."""
     started = time.perf_counter()
-    for step in STEPS:
-        perform(step)
+    for stage in STAGES:
+        side_by_side(stage)
     environment = tuple(f"{name}={value}" for name, value in page_environment().items())
     common = ("mkdocs*.yml", "docs/theme/**/*", "build/includes/*")
-    steps = [
+    side_by_side(
         Step(f"pages {one}", partial(pages, one), (f"docs/{one}/**/*", *common), (f"build/pages/{one}",), environment)
         for one in LANGUAGES
-    ]
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(perform, steps))
+    )
     reads = ("build/pages/**/*", "build/app/**/*", "build/api/**/*", "build/pyodide/*", "calculator/web/root/*")
     perform(Step("site", assemble, reads, ("site/index.html",), environment))
     print(f"site/ stands, {time.perf_counter() - started:.1f} s", flush=True)
