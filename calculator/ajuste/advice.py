@@ -15,6 +15,7 @@ from .catalog import Catalog
 from .constants import MID
 from .fit import Fitter, Placement
 from .host import disk, host_ram
+from .lengths import mean_tokens, row_tokens
 from .memory import GB, GIB
 from .offers import FRESH_DAYS, Ranked, Ranking
 from .plan import Plan
@@ -69,11 +70,18 @@ def about_memory(q: Question) -> Iterator[Piece]:
     if memory.whole_run_peak == "evaluation" and run > 1.02 * training:
         yield "evaluation-peak", "warning", "guide/memory/moments/", values
     if memory.whole_run_peak in ("save", "load") and run > 1.02 * training:
-        yield "save-peak" if memory.whole_run_peak == "save" else "load-peak", "warning", "guide/memory/moments/", values
+        yield (
+            "save-peak" if memory.whole_run_peak == "save" else "load-peak",
+            "warning",
+            "guide/memory/moments/",
+            values,
+        )
     if plan.padding != "packed":
         yield "longest-first", "note", "guide/run/smoke-test/", {"tokens": plan.sequence_length}
     if plan.has_lora and plan.lora.rank > 16:
-        adapters = sum(memory.table.terms(memory.table.peak_index).get(t, 0.0) for t in ("adapters", "optimizer_states"))
+        adapters = sum(
+            memory.table.terms(memory.table.peak_index).get(t, 0.0) for t in ("adapters", "optimizer_states")
+        )
         yield "rank-is-not-the-lever", "note", "guide/methods/lora/", {"rank": plan.lora.rank, "gib": adapters / GIB}
     if "dataset.examples" not in plan.defaults and plan.dataset.examples >= 50_000:
         yield "dataset-size", "note", "guide/memory/", {"examples": plan.dataset.examples}
@@ -122,14 +130,26 @@ def _is_pcie(placement: Placement) -> bool:
 def _more_gpus(q: Question, placement: Placement) -> Iterator[Piece]:
     """What these GPUs bring over one: seldom their number."""
     one = q.fitter.place(placement.gpu, 1)
-    if one is not None and one.verdict != "no":
-        times = placement.tokens_per_second.mid / one.tokens_per_second.mid
+    if one.verdict != "no":
+        rows = [p.tokens_per_second.mid / row_tokens(q.plan, p.micro_batch) for p in (placement, one)]
+        times = rows[0] / rows[1]
         yield "more-gpus", "note", "guide/hardware/several-gpus/", {"gpus": placement.count, "times": times}
 
 
 def _small_card_does(q: Question) -> bool:
     """A card of 24 GB or less fits it too."""
     return any(r.placement.verdict == "fits" and r.placement.gpu.memory_label_gb <= 24 for r in q.ranking.ranked)
+
+
+def about_the_batch(q: Question) -> Iterator[Piece]:
+    """Padding that a larger micro-batch brings."""
+    placement = q.placement
+    if placement is None or q.plan.padding != "padded":
+        return
+    row, mean = row_tokens(q.plan, placement.micro_batch), mean_tokens(q.plan)
+    if row > 1.3 * mean:
+        values = {"share": 1 - mean / row, "micro_batch": placement.micro_batch}
+        yield "padding-waste", "warning", "guide/run/settings/", values
 
 
 def about_the_host(q: Question) -> Iterator[Piece]:
@@ -183,4 +203,4 @@ def about_spot(q: Question) -> Iterator[Piece]:
         yield "spot-without-checkpoints", "serious", "guide/cost/spot/", values
 
 
-RULES = (about_memory, about_the_card, about_the_host, about_money, about_spot)
+RULES = (about_memory, about_the_card, about_the_batch, about_the_host, about_money, about_spot)

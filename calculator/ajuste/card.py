@@ -200,8 +200,15 @@ def _scenarios(plan: Plan, arch: Architecture, sequence: int, batch: int) -> lis
 def _undominated(rows: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
     """The instants that can be the largest: those that no other exceeds in every coefficient."""
     kept: list[tuple[float, ...]] = []
-    for row in sorted(set(rows), reverse=True):
-        if not any(all(x <= y for x, y in zip(row, other, strict=True)) for other in kept):
+    for row in sorted(set(rows), reverse=True):  # the first coefficient of those kept is never smaller
+        rest = row[1:]
+        for other in kept:
+            for mine, theirs in zip(rest, other[1:], strict=True):
+                if mine > theirs:
+                    break
+            else:
+                break
+        else:
             kept.append(row)
     return kept
 
