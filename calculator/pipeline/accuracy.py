@@ -109,6 +109,9 @@ def _point(row: Row, request: dict[str, Any], catalog: Catalog) -> Point:
     plan, architecture = resolve(request, catalog)
     memory = estimate_memory(plan, architecture)
     span = _compared(memory, row)
+    if plan.gpu and row["peak_kind"] != "allocated" and memory.allocated.mid < catalog.gpus[plan.gpu].usable_gib * GIB:
+        full = catalog.gpus[plan.gpu].usable_gib * GIB
+        span = Range(*(min(value, full) for value in span))
     strategy = plan.parallel.strategy
     split = plan.parallel.tp * plan.parallel.pp * plan.parallel.cp > 1
     return Point(

@@ -53,6 +53,17 @@ SAME_MODEL = {
     "moonshotai/Moonlight-16B-A3B-Instruct": "moonlight-16b-a3b",
     "unsloth/qwen3-14b-unsloth-bnb-4bit": "qwen3-14b",
 }
+# Cards as the sources write them. PyTorch gives its cache back when a card is full, so a reserved peak ends there.
+CARDS = {
+    "A100 80GB": "a100-sxm-80gb",
+    "A100-SXM4-80G": "a100-sxm-80gb",
+    "A100-SXM4-40GB": "a100-sxm-40gb",
+    "A10G 24GB": "a10g-24gb",
+    "A800": "a100-sxm-80gb",
+    "A800 80GB": "a100-sxm-80gb",
+    "H100 80GB": "h100-sxm-80gb",
+    "NVIDIA L40S": "l40s-48gb",
+}
 # Models that are nobody's catalog entry: the published config's shape.
 SHAPES: dict[str, Request] = {
     "OpenBuddy/openbuddy-zephyr-7b-v14.1": {  # Mistral 7B with a longer vocabulary
@@ -78,15 +89,11 @@ def read(row: Row, models: dict[str, str]) -> Reading:
     try:
         request = SOURCES[row["source"]](row)
         request["model"] = _model(row["hf_id"], models)
+        if row["gpu"] in CARDS:
+            request["gpu"] = CARDS[row["gpu"]]
     except NotOfferedError as error:
         return Reading(None, str(error))
     return Reading(request)
-
-
-def compared_with(row: Row) -> str:
-    """The figure of an answer that a row measures: allocated or reserved bytes, or `unknown` (what the tool was is not
-    said; a device's own reading holds more than PyTorch reserves)."""
-    return row["peak_kind"]
 
 
 def _model(name: str, models: dict[str, str]) -> str | Request:
@@ -333,7 +340,7 @@ def swift(row: Row) -> Request:
         targets = "all-linear" if row["lora_targets"] == "all linear" else "qkv"
         request |= {
             "method": row["method"],
-            "quantization": "gptq-int4" if row["method"] == "qlora" else "none",
+            "quantization": _swift_quantization(row),
             "base_dtype": "bf16",
             "autocast": True,
             "kbit_upcast": False,
@@ -344,6 +351,14 @@ def swift(row: Row) -> Request:
     elif row["parallelism"] == "ddp":
         request["parallel"] = {"strategy": "ddp", "gpus_per_node": _ranks(row)}
     return request
+
+
+def _swift_quantization(row: Row) -> str:
+    """AWQ packs as GPTQ with groups of 128 does."""
+    base = row["base_precision"]
+    if base.startswith("nf4"):
+        return "nf4-nested"
+    return {"gptq-int4": "gptq-int4", "awq-int4": "gptq-int4", "gptq-int8": "int8"}.get(base, "none")
 
 
 def torchtitan(row: Row) -> Request:
