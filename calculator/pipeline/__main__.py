@@ -49,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
     command("tables", _tables, "writes the tables of both languages", "build/includes")
     command("api", _api, "writes the data as static JSON files", "build/api")
+    collecting = command("refresh", _refresh, "reads prices at their sources and rewrites data/prices")
+    collecting.add_argument("--source", action="append", metavar="NAME", help="only this one; may be repeated")
     ageing = command("stale", _stale, "tells which prices nobody has looked at for a while")
     ageing.add_argument("--links", action="store_true", help="also opens every link, to name those that are gone")
     return parser
@@ -150,6 +152,21 @@ def _api(arguments: argparse.Namespace) -> int:
         (arguments.out / name).write_text(text, encoding="utf-8")
     print(f"{arguments.out}: {len(written)} files")
     return 0
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    from pipeline.refresh.fetch import Network
+    from pipeline.refresh.run import refresh, sources, tell
+
+    known = sources()
+    wanted = arguments.source or list(known)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        print(f"{', '.join(unknown)}: ¿{', '.join(known)}?", file=sys.stderr)
+        return 2
+    outcomes = refresh(ROOT, _loaded(arguments).data, Network(), arguments.as_of, wanted)
+    print(tell(outcomes), end="")
+    return 1 if all(outcome.failure for outcome in outcomes) else 0
 
 
 def _stale(arguments: argparse.Namespace) -> int:

@@ -50,6 +50,7 @@ class Data(NamedTuple):
     gpu_aliases: list[Row]
     prices: list[Row]
     past_prices: list[Row]
+    instances: list[Row]
     models: list[Row]
     memory: list[Row]
     links: list[Row]

@@ -169,12 +169,9 @@ def price_sources(data: Data) -> Iterator[Problem]:
 
 def implausible_prices(offers: list[Row]) -> Iterator[Problem]:
     """Prices per GPU far from the median of their GPU and purchase type, unless a note settles them."""
-    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+    known = medians(offers)
     for row in offers:
-        groups[row.values["gpu"], row.values["purchase"]].append(_per_gpu(row.values))
-    medians = {key: statistics.median(prices) for key, prices in groups.items() if len(prices) >= PLAUSIBLE_FROM}
-    for row in offers:
-        median = medians.get((row.values["gpu"], row.values["purchase"]))
+        median = known.get((row.values["gpu"], row.values["purchase"]))
         price = _per_gpu(row.values)
         if median and not row.values["note"] and not PLAUSIBLE[0] <= price / median <= PLAUSIBLE[1]:
             ratio = f"{price / median:.2g}×"
@@ -185,6 +182,14 @@ def implausible_prices(offers: list[Row]) -> Iterator[Problem]:
                 f"{price:.3g} USD per GPU is {ratio} the median ({median:.3g}) → check gpus and the price of the whole "
                 "offer; if it is right, say so in note",
             )
+
+
+def medians(offers: Iterable[Row]) -> dict[tuple[str, str], float]:
+    """Median price per GPU by GPU and purchase type, where there are enough offers to have one."""
+    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in offers:
+        groups[row.values["gpu"], row.values["purchase"]].append(_per_gpu(row.values))
+    return {key: statistics.median(prices) for key, prices in groups.items() if len(prices) >= PLAUSIBLE_FROM}
 
 
 def provider_sources(row: Row, today: datetime.date) -> Iterator[Problem]:

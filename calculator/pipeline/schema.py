@@ -317,6 +317,22 @@ ALIASES = Table(
     order=("alias", "context"),
 )  # fmt: skip
 
+INSTANCES = Table(
+    "instances",
+    "data/instances.csv",
+    Text(
+        "Tipos de instancia cuya fuente de precios no dice qué GPU llevan.",
+        "Instance types whose source of prices does not say which GPU they have.",
+    ),
+    (
+        _c("provider", "id", "Id del proveedor.", "Id of the provider.", "aws", required=True, refers="providers"),
+        _c("offer", "text", "Nombre del tipo.", "Name of the type.", "g5.xlarge", required=True),
+        *(column for column in PRICES.columns if column.name in ("gpu", "gpus", "vcpus", "ram_gib")),
+    ),
+    key=("provider", "offer"),
+    order=("provider", "gpu", "gpus", "offer"),
+)  # fmt: skip
+
 MODELS = Table(
     "models",
     "data/models.csv",
@@ -462,6 +478,9 @@ PROVIDERS = Table(
            choices=("hyperscaler", "neocloud", "marketplace", "notebook", "serverless", "broker")),
         _c("domains", "list", "Otros dominios suyos que valen como fuente de un precio.",
            "Other domains of theirs that count as the source of a price.", '["docs.runpod.io"]', inside=True),
+        _c("price_regions", "list", "Regiones cuyos precios guardan los robots; si faltan, la más barata de cada oferta.",
+           "Regions whose prices the robots keep; without them, the cheapest of each offer.", '["us-east-1"]',
+           inside=True),
         _c("note", "text", "Lo que conviene saber.", "What is good to know.", "", inside=True),
         *PROVIDER_FACTS,
     ),
@@ -511,7 +530,7 @@ ASSUMPTIONS = Table(
 
 TABLES: dict[str, Table] = {
     table.name: table
-    for table in (PRICES, PAST_PRICES, GPUS, ALIASES, PROVIDERS, SOURCES, MODELS, MEMORY, ASSUMPTIONS, LINKS)
+    for table in (PRICES, PAST_PRICES, INSTANCES, GPUS, ALIASES, PROVIDERS, SOURCES, MODELS, MEMORY, ASSUMPTIONS, LINKS)
 }
 
 _JSON_TYPES = {

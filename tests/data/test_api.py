@@ -26,7 +26,7 @@ SHAPE = {
     "supports_fp8 release_year class source source_url checked note",
     "models": "id name family hf_id published_parameters published_parameters_source_url license gated released "
     "checked note config",
-    "providers": "id name url kind domains note billing_granularity_seconds minimum_charge_seconds spot "
+    "providers": "id name url kind domains price_regions note billing_granularity_seconds minimum_charge_seconds spot "
     "spot_notice_seconds stop persistent_storage storage_billed_while_stopped "
     "block_storage_usd_per_gb_month network_storage_usd_per_gb_month stopped_storage_usd_per_gb_month "
     "egress_usd_per_gb free_egress_gb_per_month ssh docker jupyter api autostop budget_alerts "
