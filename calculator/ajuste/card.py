@@ -29,9 +29,11 @@ class Card(NamedTuple):
     """How a plan's allocated bytes become a card's, with the spread of each factor."""
 
     residual: Range  # measured ÷ estimated − 1 of allocated bytes, by class
-    reserved: Range  # reserved ÷ allocated − 1
+    blocks: Range  # reserved and not used ÷ what comes and goes
+    lengths: Range  # the same ÷ logits and loss, when batches differ in length
     slack: Range  # least slack ÷ allocated
     fixed: Range  # context and NCCL, bytes
+    share: float  # of the card that is the trainer's: less than 1 beside a generation engine
 
 
 def card_of(plan: Plan) -> Card:
@@ -39,17 +41,20 @@ def card_of(plan: Plan) -> Card:
     sharded = plan.parallel.strategy not in ("none", "ddp")
     kind = "full" if plan.trains_base else "quantised" if plan.is_quantized else "adapter"
     residual = _assumption(f"residual-{kind}-sharded" if sharded else f"residual-{kind}")
-    checkpointed = "-checkpointed" if plan.gradient_checkpointing != "none" else ""
-    reserved = _assumption(f"reserved-{'full' if plan.trains_base else 'adapter'}{checkpointed}")
-    slack = _assumption("allocator-slack")
+    varied = plan.padding != "packed" and not plan.dataset.group_by_length
+    blocks, slack = _assumption("reserved-blocks"), _assumption("allocator-slack")
+    lengths = _assumption("reserved-varied-lengths") if varied else NOTHING
     if plan.allocator == "expandable":
-        slack = reserved = _assumption("allocator-slack-expandable")
+        slack = blocks = _assumption("allocator-slack-expandable")
+        lengths = NOTHING
     context = _assumption("cuda-context-gib")
     fixed = [GIB * value for value in context]
     if plan.parallel.world > 1 and plan.parallel.strategy != "device-map":
         for index, value in enumerate(_assumption("nccl-gib")):
             fixed[index] += GIB * value
-    return Card(residual, reserved, slack, Range(*fixed))
+    colocated = plan.task == "grpo" and plan.rl.engine == "colocate"
+    share = 1 - plan.rl.engine_share if colocated else 1.0
+    return Card(residual, blocks, lengths, slack, Range(*fixed), max(share, 0.01))
 
 
 def _assumption(name: str) -> Range:
@@ -57,8 +62,45 @@ def _assumption(name: str) -> Range:
     return Range(row.low, row.mid, row.high)
 
 
+NOTHING = Range(0.0, 0.0, 0.0)
+RESIDENT = (
+    "weights",
+    "quantisation_constants",
+    "master_weights",
+    "adapters",
+    "reference_model",
+    "optimizer_states",
+    "workspace",
+)
+
+
+def reserved_range(table: MemoryTable, allocated: Range, card: Card) -> Range:
+    """What PyTorch's allocator reserves on a card with room.
+
+    Unit: bytes. Formula: the largest instant's allocated + blocks × (allocated − resident) + lengths × logits: with
+    batches of different lengths the allocator keeps the logits' blocks of shorter ones beside those of the longest.
+    """
+    instants = []
+    for index, instant in enumerate(table.instants):
+        if instant.training:
+            total = table.totals[index]
+            resident = sum([table.columns[name][index] for name in RESIDENT])
+            instants.append((total, total - resident, table.columns["logits"][index]))
+
+    def largest(blocks: float, lengths: float) -> float:
+        return max([total + blocks * passing + lengths * logits for total, passing, logits in instants])
+
+    mid = largest(card.blocks.mid, card.lengths.mid)
+    below = (mid - largest(card.blocks.low, card.lengths.mid)) ** 2
+    above = (largest(card.blocks.high, card.lengths.mid) - mid) ** 2
+    below += (mid - largest(card.blocks.mid, card.lengths.low)) ** 2
+    above += (largest(card.blocks.mid, card.lengths.high) - mid) ** 2
+    low = mid - below**0.5 - (allocated.mid - allocated.low)
+    return Range(max(low, allocated.low), mid, mid + above**0.5 + allocated.high - allocated.mid)
+
+
 def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range, fixed: Range) -> Range:
-    """Range of `allocated × (1 + factor) + fixed`.
+    """Range of `(allocated × (1 + factor) + fixed) ÷ the trainer's share of the card`.
 
     Each assumption moved alone, effects in quadrature per side, then widened by the residual of the class.
 
@@ -77,10 +119,9 @@ def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range
         else:
             below += effect * effect
     middle = mid * scale + fixed.mid
-    return Range(middle - below**0.5 + card.residual.low * mid, middle, middle + above**0.5 + card.residual.high * mid)
-
-
-NOTHING = Range(0.0, 0.0, 0.0)
+    low, high = middle - below**0.5 + card.residual.low * mid, middle + above**0.5 + card.residual.high * mid
+    share = card.share if fixed is card.fixed else 1.0
+    return Range(low / share, middle / share, high / share)
 
 
 class Memory(NamedTuple):
@@ -109,10 +150,11 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     moved = [(side, peak(totals, training)) for side, totals in ends]
     moved_run = [(side, peak(totals, everything)) for side, totals in ends]
     mid, run = table.peak, max(table.totals)
+    allocated = spread(mid, moved, card, NOTHING, NOTHING)
     return Memory(
         table=table,
-        allocated=spread(mid, moved, card, NOTHING, NOTHING),
-        reserved=spread(mid, moved, card, card.reserved, NOTHING),
+        allocated=allocated,
+        reserved=reserved_range(table, allocated, card),
         required=spread(mid, moved, card, card.slack, card.fixed),
         whole_run_peak=table.instants[table.totals.index(run)].moment if run > mid else table.peak_moment,
         whole_run=spread(run, moved_run, card, card.slack, card.fixed),
