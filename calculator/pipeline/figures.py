@@ -40,6 +40,7 @@ WORDS = {  # key → Spanish, English
     "peak": ("momento más lleno", "fullest moment"),
     "card": ("tarjeta más pequeña donde cabe", "smallest card it fits on"),
     "hours": ("tiempo", "time"),
+    "billed": ("horas facturadas", "billed hours"),
     "gpu": ("la más barata", "the cheapest"),
     "usd": ("factura", "bill"),
     "term": ("término", "term"),
@@ -189,8 +190,9 @@ def fragment(request: Json, prefix: str = "") -> str:
 
 
 def cheapest(result: Json) -> Json | None:
-    """The offer that the calculator picks first."""
-    pick = result["picks"]["cheapest"]
+    """The offer that the calculator picks first; where only spot is asked for, its spot pick."""
+    picks = result["picks"]
+    pick = picks["spot"] if picks["cheapest"] is None else picks["cheapest"]
     return None if pick is None else result["offers"][pick]
 
 
@@ -230,7 +232,12 @@ def _card(figure: Figure, result: Json, _first: Json) -> str:
 
 
 def _hours(figure: Figure, result: Json, _first: Json) -> str:
-    return figure.duration(result["time"]["hours"]["mid"])
+    return figure.duration((cheapest(result) or result["time"])["hours"]["mid"])
+
+
+def _billed(figure: Figure, result: Json, _first: Json) -> str:
+    offer = cheapest(result)
+    return figure.word("none") if offer is None else figure.duration(offer["billed_hours"]["mid"])
 
 
 def _gpu(figure: Figure, result: Json, _first: Json) -> str:
@@ -254,6 +261,7 @@ COLUMNS = {
     "peak": _peak,
     "card": _card,
     "hours": _hours,
+    "billed": _billed,
     "gpu": _gpu,
     "usd": _usd,
 }
@@ -276,12 +284,13 @@ def rows_figure(figure: Figure) -> str:
 
 def bars(figure: Figure, labels: list[str], answers: list[Json]) -> str:
     """Required memory as bars: the middle value as a bar, low to high as a line, both themes' ink."""
-    step, left, width = 34, 200, 420
+    step, left, width = 34, 190, 220
     bands = [result["memory"]["required_gib"] for result in answers]
     scale = width / max(band["high"] for band in bands)
     said = "; ".join(f"{label} {figure.gib(band['mid'])}" for label, band in zip(labels, bands, strict=True))
     label = escape(figure.word("chart").format(list=said))
-    box = f'viewBox="0 0 720 {step * len(bands)}" font-size="14" fill="currentColor"'
+    height = step * len(bands)
+    box = f'width="500" height="{height}" viewBox="0 0 500 {height}" font-size="14" fill="currentColor"'
     parts = [f'<svg class="figure-bars" {box} role="img" aria-label="{label}">']
     for place, (name, band) in enumerate(zip(labels, bands, strict=True)):
         y = place * step
