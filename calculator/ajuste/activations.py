@@ -213,7 +213,7 @@ def adapter_outputs(c: Case, y: Layer) -> float:
     """What some adapters keep beyond their inputs.
 
     Unit: bytes per token. Formula, per target: DoRA 2·out (base output) + its own output in the adapter's bytes; VeRA
-    one output; (IA)³ the output it scales; bottleneck adapters 2(2h + 4b); LLaMA-Adapter a second attention's output, 2q.
+    one output; (IA)³ the output it scales; bottleneck adapters 2(2h + 4b); LLaMA-Adapter one more output, 2q.
     """
     method = c.plan.method
     if c.litgpt and c.targets:  # index_copy keeps its source: what B gives for query, key and value

@@ -8,7 +8,7 @@ of one rank.
 
 from __future__ import annotations
 
-from . import peft, sharding
+from . import peft, sharding, weights
 from .architecture import Architecture
 from .plan import Plan
 
@@ -40,6 +40,7 @@ class Case:
         # Tensor-parallel ranks keep a part of the residual stream between their blocks (sequence parallelism).
         self.hidden = arch.hidden / plan.parallel.tp
         self.full, self.quantized = plan.trains_base, plan.is_quantized
+        self.packed = weights.packed_weights(plan, arch)
         self.upcast = plan.kbit_upcast
         self.has_embedding = stage in ("whole", "first")
         self.has_head = stage in ("whole", "last")

@@ -31,9 +31,10 @@ def hidden_bytes(c: Case) -> float:
 def default(c: Case) -> list[Point]:
     """Cross-entropy on logits upcast to fp32 (transformers).
 
-    Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax, + 4 where the shifted logits are
-    copied, up to 4.48; before 4.46 the fp32 logits replaced the 16-bit ones: - 2), backward V·T (4 + 4 + 4); with a trained head, then 2V·T + the head's gradient. + 2V·T with soft-capped
-    logits.
+    Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax; + 4 where the shifted logits are
+    copied, up to transformers 4.48; + 2 before 4.46, when the fp32 logits replaced the 16-bit ones; the oldest
+    families 8 in all), backward V·T (4 + 4 + 4); with a trained head, then 2V·T + the head's gradient. + 2V·T with
+    soft-capped logits.
     """
     logits = c.vocabulary * c.scored_tokens
     written = c.attention_bytes

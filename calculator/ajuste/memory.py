@@ -53,20 +53,25 @@ def dequantisation(_c: Case, i: Instant) -> float:
     return i.work.dequantised
 
 
-def workspace(c: Case, i: Instant) -> float:
+def workspace(c: Case) -> float:
     """What cuBLAS asks of PyTorch's allocator once and keeps. Unit: bytes. Source: `cublas-workspace-mib`."""
-    return c.a["cublas-workspace-mib"] * MIB if i.moment != "load" else 0.0
+    return c.a["cublas-workspace-mib"] * MIB
 
 
 MIB, GIB, GB = float(2**20), float(2**30), 1e9
-Term = Callable[[Case, Instant], float]
-TERMS: dict[str, Term] = {
+# Bytes that are there at every instant, from the first step on, and that come and go.
+RESIDENT: dict[str, Callable[[Case], float]] = {
     "weights": weights.weights,
     "quantisation_constants": weights.quantisation_constants,
-    "master_weights": optimizer.master_weights,
     "adapters": weights.adapters,
     "reference_model": weights.reference_model,
+}
+STATES: dict[str, Callable[[Case], float]] = {
+    "master_weights": optimizer.master_weights,
     "optimizer_states": optimizer.optimizer_states,
+    "workspace": workspace,
+}
+PASSING: dict[str, Callable[[Case, Instant], float]] = {
     "gradients": optimizer.gradients,
     "gathered_weights": sharding.gathered_weights,
     "communication_buffers": sharding.communication_buffers,
@@ -76,8 +81,21 @@ TERMS: dict[str, Term] = {
     "logits": logits,
     "autocast_copies": autocast_copies,
     "dequantisation": dequantisation,
-    "workspace": workspace,
 }
+TERMS = (*RESIDENT, *STATES, *PASSING)
+
+
+def column(name: str, c: Case, moments: tuple[Instant, ...]) -> tuple[float, ...]:
+    """One term at every instant, in bytes."""
+    if name in PASSING:
+        term = PASSING[name]
+        return tuple([term(c, i) for i in moments])
+    if name in RESIDENT:
+        return (RESIDENT[name](c),) * len(moments)
+    value = STATES[name](c)
+    return (0.0,) + (value,) * (len(moments) - 1)  # the first instant is the load's
+
+
 # How the page writes each term, in the letters of `case`.
 FORMULAS = {
     "weights": "packed × 0.5 + (N − packed) × 2",
@@ -107,7 +125,7 @@ class _Recorder(dict):
     __slots__ = ("seen", "term")
 
     def __getitem__(self, name: str) -> float:
-        self.seen.setdefault(name, set()).add(self.term)
+        self.seen.add((name, self.term))
         return dict.__getitem__(self, name)
 
 
@@ -117,7 +135,7 @@ class MemoryTable(NamedTuple):
     instants: tuple[Instant, ...]
     columns: dict[str, tuple[float, ...]]
     totals: tuple[float, ...]
-    assumptions: dict[str, frozenset[str]]  # assumption -> terms
+    reads: frozenset[tuple[str, str]]  # (assumption, term that read it; "" = the instants themselves)
     stage: str  # whole, or the stage of the pipeline
 
     @property
@@ -154,21 +172,21 @@ class MemoryTable(NamedTuple):
 
     def assumptions_of(self, term: str) -> list[str]:
         """Ids of the assumptions that a term read."""
-        return sorted(name for name, terms in self.assumptions.items() if term in terms)
+        return sorted({name for name, reader in self.reads if reader == term or (not reader and term in PASSING)})
 
 
 def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID, stage: str = "whole") -> MemoryTable:
     """Evaluate every term at every instant of one rank, with one value per assumption."""
     recorder = _Recorder(values)
-    recorder.term, recorder.seen = "temporaries", {}
+    recorder.term, recorder.seen = "", set()
     c = Case(plan, arch, recorder, stage)
     moments = tuple(instants(c))
     columns = {}
-    for name, term in TERMS.items():
+    for name in TERMS:
         recorder.term = name
-        columns[name] = tuple([term(c, i) for i in moments])
+        columns[name] = column(name, c, moments)
     totals = tuple(map(sum, zip(*columns.values(), strict=True)))
-    return MemoryTable(moments, columns, totals, {k: frozenset(v) for k, v in recorder.seen.items()}, stage)
+    return MemoryTable(moments, columns, totals, frozenset(recorder.seen), stage)
 
 
 def fullest_table(plan: Plan, arch: Architecture) -> MemoryTable:
@@ -183,16 +201,17 @@ def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator
     Yields:
         (assumption, "low" or "high", totals)
     """
-    for name, terms in table.assumptions.items():
+    for name in sorted({name for name, _ in table.reads}):
         assumption = ASSUMPTIONS[name]
         for side, value in (("low", assumption.low), ("high", assumption.high)):
             if value == assumption.mid:
                 continue
             c = Case(plan, arch, MID | {name: value}, table.stage)
-            moments = instants(c)
+            moments = tuple(instants(c))
             totals = list(table.totals)
-            for term in terms:
-                column, formula = table.columns[term], TERMS[term]
-                for index, instant in enumerate(moments):
-                    totals[index] += formula(c, instant) - column[index]
+            readers = {reader for read, reader in table.reads if read == name}
+            for term in TERMS if "" in readers else readers:
+                changed = column(term, c, moments)
+                for index, before in enumerate(table.columns[term]):
+                    totals[index] += changed[index] - before
             yield name, side, tuple(totals)

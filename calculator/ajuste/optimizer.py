@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 MOMENTS = {"adamw": 2, "adamw-foreach": 2, "paged-adamw": 2, "lion": 1, "sgd": 0, "adafactor": 0, "muon": 1}
 
 
-def optimizer_states(c: Case, i: Instant) -> float:
+def optimizer_states(c: Case) -> float:
     """Moments of the optimizer on this rank.
 
     Unit: bytes. Formula: AdamW 2 × the parameter's bytes; 8-bit 2 × (1 + 4 ÷ 256); 4-bit 2 × (0.5 + 4 ÷ 128); GaLore
     2r per row of each matrix + the projection; paged states are managed memory and not counted here. They do not exist
     yet while the model loads.
     """
-    if i.moment == "load" or c.states_on_host or c.plan.optimizer.startswith("paged"):
+    if c.states_on_host or c.plan.optimizer.startswith("paged"):
         return 0.0
     return state_bytes(c) * c.state_share
 
@@ -62,7 +62,7 @@ def paged_states(c: Case) -> float:
     return state_bytes(c) * c.state_share if c.plan.optimizer.startswith("paged") else 0.0
 
 
-def master_weights(c: Case, _i: Instant) -> float:
+def master_weights(c: Case) -> float:
     """fp32 copy of 16-bit trained weights (DeepSpeed, Megatron). Unit: bytes. Formula: 4 × trained ÷ ranks."""
     return 0.0 if c.states_on_host else c.master * c.trainable * c.state_share
 
