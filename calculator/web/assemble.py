@@ -460,11 +460,17 @@ def assemble() -> None:
 
 # All of it
 
+
+def price_history() -> str:
+    """Return the last commit that touched a price: tables and API tell the past as git knows it. "" without git."""
+    return bootstrap.answer("git", "log", "-1", "--format=%H", "--", "data/prices")
+
+
 # Steps of one stage do not read what the others make, and run side by side.
 STAGES: tuple[tuple[Step, ...], ...] = (
     (Step("check", check, ("data/**/*", "calculator/pipeline/*"), ()),),
     (
-        Step("tables", tables, ("data/**/*", "calculator/pipeline/*"), ("build/includes",), (AS_OF,)),
+        Step("tables", tables, ("data/**/*", "calculator/pipeline/*"), ("build/includes",), (AS_OF, price_history())),
         Step("bundle", bundle, ("data/**/*", "calculator/pipeline/*"), ("build/app/catalog.json",), (AS_OF,)),
         Step(
             "wheel",
@@ -482,7 +488,13 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
             (sys.version,),
         ),
-        Step("api", api, ("data/**/*", "calculator/pipeline/*", "calculator/ajuste/*.py"), ("build/api",), (AS_OF,)),
+        Step(
+            "api",
+            api,
+            ("data/**/*", "calculator/pipeline/*", "calculator/ajuste/*.py"),
+            ("build/api",),
+            (AS_OF, price_history()),
+        ),
         Step(
             "answers",
             answers,
