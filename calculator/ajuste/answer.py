@@ -29,6 +29,7 @@ from .plan import Plan
 from .resolve import as_request, check_filters, resolve
 from .spot import quantile
 
+NEVER_HOURS = 1e5
 LONGEST_REQUEST = 2_000_000  # characters
 
 
@@ -301,8 +302,9 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict | None:
         "interruptions": spot.interruptions,
         "hours_p50": quantile(spot, 0.5),
         "hours_p90": quantile(spot, 0.9),
-        "hours_without_checkpoints": bare.wall,
-        "usd_without_checkpoints": row.offer.usd_per_hour * bare.billed * n,
+        # Null: so unlikely to end that the figure says nothing.
+        "hours_without_checkpoints": bare.wall if bare.wall < NEVER_HOURS else None,
+        "usd_without_checkpoints": row.offer.usd_per_hour * bare.billed * n if bare.wall < NEVER_HOURS else None,
         # On-demand at this price per hour costs the same.
         "break_even_usd_per_hour": row.bill.usd.mid / hours.total,
     }

@@ -175,7 +175,7 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
         rounded = n * billed_hours(each, step, least) + interruptions * step / 2
         storage = more.storage_per_hour[index] * (running + waiting) + more.storage_kept[index]
         host = more.host_per_hour[index] * running
-        lost = max(0.0, running - job.total) if rental.spot is not None else 0.0
+        lost = running - job.total
         usd = price * rounded + bridged * (fallback - price) + storage + host + more.egress[index]
         totals.append(usd)
         walls.append(running + waiting)

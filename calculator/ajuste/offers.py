@@ -23,7 +23,7 @@ from .hours import (
 )
 from .memory import GB
 from .plan import Plan
-from .spot import Market, Spot, best, every, expected, market, probability_by
+from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by
 
 FRESH_DAYS, AGEING_DAYS = 60, 120  # ux: which price leads
 CHEAPER_SHARE = 0.8  # an older price this much lower deserves a line
@@ -186,11 +186,14 @@ class Ranker:
     def market(self, parts: Parts, side: str) -> Market:
         """The market asked for, or the assumptions' (its good end for the low side of the bill)."""
         job, end = self.plan.job, {"low": "high", "mid": "mid", "high": "low"}[side]
-        mtbf = job.interruption_mtbf_h or getattr(ASSUMPTIONS["spot-mtbf-h"], end)
+        row = ASSUMPTIONS["spot-mtbf-h"]
+        mtbf = job.interruption_mtbf_h or getattr(row, end)
+        # How long an outage lasts does not depend on how rare they are: the middle of one sets the other.
+        outage = outage_hours(job.interruption_mtbf_h or row.mid, self.availability(side))
         restart = (parts.provision + parts.load + parts.compile) / job.experiments
         if job.restart_minutes is not None:
             restart = job.restart_minutes / 60
-        return market(mtbf, self.availability(side), self.plan.parallel.nodes, restart)
+        return market(mtbf, outage, self.plan.parallel.nodes, restart)
 
     def checkpoint_hours(self) -> float:
         """Hours to write one checkpoint: as asked, else its bytes and a few seconds for the pause."""

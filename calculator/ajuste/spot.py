@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import ceil, exp, expm1, lgamma, log, sqrt
 from typing import NamedTuple
 
-LONGEST_EXPONENT = 500.0  # e⁵⁰⁰ hours: the job never ends
+LONGEST_EXPONENT = 300.0  # e³⁰⁰ hours: the job never ends
 MOST_CHECKPOINTS = 100_000
 
 
@@ -43,12 +43,14 @@ class Spot(NamedTuple):
         return self.billed + self.waiting
 
 
-def market(mtbf_h: float, availability: float, nodes: int, restart: float) -> Market:
-    """Market from mean time between failures and the share of time with capacity.
+def market(mtbf_h: float, outage_h: float, nodes: int, restart: float) -> Market:
+    """Market from the mean time between interruptions of one node and the mean length of an outage."""
+    return Market(nodes / mtbf_h, outage_h, restart)
 
-    Formula: wait = mtbf (1 − availability) / availability: up- and down-times alternate.
-    """
-    return Market(nodes / mtbf_h, mtbf_h * (1 - availability) / availability, restart)
+
+def outage_hours(mtbf_h: float, availability: float) -> float:
+    """Mean outage: up- and down-times alternate. Formula: mtbf × (1 − availability) ÷ availability."""
+    return mtbf_h * (1 - availability) / availability
 
 
 def expected(work: float, first: float, checkpoint: float, checkpoints: int, m: Market) -> Spot:
@@ -56,23 +58,22 @@ def expected(work: float, first: float, checkpoint: float, checkpoints: int, m: 
 
     Args:
         work: hours of useful work.
-        first: hours from the first capacity to the first step.
+        first: hours from the first capacity to the first step; interrupted, they start again.
         checkpoint: hours to write one.
         checkpoints: how many, the last one at the end.
     """
     segment = work / checkpoints + checkpoint
-    start = _segment(first + segment, m.restart + segment, m)
-    rest = _segment(segment, m.restart + segment, m)
-    others = checkpoints - 1
+    start = _segment(first, first, m)
+    each = _segment(segment, m.restart + segment, m)
     down = _share_down(m)
     first_wait = down * m.wait
     first_variance = 2 * down * m.wait**2 - first_wait**2
     return Spot(
         checkpoints=checkpoints,
-        billed=start.running + others * rest.running,
-        waiting=first_wait + start.waiting + others * rest.waiting,
-        interruptions=start.failures + others * rest.failures,
-        variance=first_variance + start.variance + others * rest.variance,
+        billed=start.running + checkpoints * each.running,
+        waiting=first_wait + start.waiting + checkpoints * each.waiting,
+        interruptions=start.failures + checkpoints * each.failures,
+        variance=first_variance + start.variance + checkpoints * each.variance,
         shortest=first + checkpoints * segment,
         undisturbed=exp(-min(LONGEST_EXPONENT, m.rate * (first + checkpoints * segment))) * (1 - down),
     )
