@@ -2,7 +2,8 @@
 
     python -m pipeline.figures --catalog build/app/catalog.json --out build/includes
 
-A request without an ok answer ends the build: no figure of the guide can go stale or wrong in silence.
+A request without an ok answer ends the build: no figure of the guide can go stale or wrong in silence. So does an
+outside link that is no row of data/links.csv.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
 from pipeline import accuracy
-from pipeline.guide import INCLUDE, pages
+from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.text import LANGUAGES, number, usd
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ class Source:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
+        self._answers: dict[str, Json] = {}
+
+    def answer(self, request: Json) -> Json:
+        """The estimator's answer; asked once, for both languages and every figure."""
+        key = json.dumps(request, sort_keys=True)
+        if key not in self._answers:
+            self._answers[key] = estimate(request, self.catalog)
+        return self._answers[key]
 
     @cached_property
     def accuracy(self) -> accuracy.Accuracy:
@@ -122,7 +131,7 @@ class Figure(NamedTuple):
 
     def answer(self, request: Json) -> Json:
         """The estimator's answer, or the end of the build."""
-        result = estimate(request, self.source.catalog)
+        result = self.source.answer(request)
         if not result["ok"]:
             raise FigureError(f"{PRESETS}: [{self.name}] {request}: {result['error']['message']['en']}")
         return result
@@ -500,6 +509,8 @@ def main() -> int:
     arguments = parser.parse_args()
     catalog = load_catalog(arguments.catalog.read_text(encoding="utf-8"))
     try:
+        if unlisted := unlisted_links():
+            raise FigureError(f"not in data/links.csv, with where you saw it and the claim it carries: {unlisted}")
         written = figures(tomllib.loads(PRESETS.read_text(encoding="utf-8")), catalog)
     except FigureError as error:
         print(error, file=sys.stderr)
