@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
     command("tables", _tables, "writes the tables of both languages", "build/includes")
     command("api", _api, "writes the data as static JSON files", "build/api")
+    reading = command(
+        "form", _form, "turns a price form of the issue tracker into a change of data/prices", "build/form"
+    )
+    reading.add_argument("--event", type=Path, required=True, help="the event as GitHub writes it into a file")
     collecting = command("refresh", _refresh, "reads prices at their sources and rewrites data/prices")
     collecting.add_argument("--source", action="append", metavar="NAME", help="only this one; may be repeated")
     ageing = command("stale", _stale, "tells which prices nobody has looked at for a while")
@@ -151,6 +156,24 @@ def _api(arguments: argparse.Namespace) -> int:
         (arguments.out / name).parent.mkdir(parents=True, exist_ok=True)
         (arguments.out / name).write_text(text, encoding="utf-8")
     print(f"{arguments.out}: {len(written)} files")
+    return 0
+
+
+def _form(arguments: argparse.Namespace) -> int:
+    """Writes reply.md, and prices.csv with proposal.json when there is something to propose."""
+    from pipeline.diff import presets
+    from pipeline.estimates import cheapest_bill
+    from pipeline.form import answer
+
+    body = json.loads(arguments.event.read_text(encoding="utf-8"))["issue"]["body"] or ""
+    said = answer(body, files_of(ROOT), arguments.as_of, presets(ROOT), cheapest_bill(arguments.as_of))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "reply.md").write_text(said.reply, encoding="utf-8")
+    if said.proposal:
+        (arguments.out / "prices.csv").write_text(said.proposal.text, encoding="utf-8")
+        named = {"path": said.proposal.path, "provider": said.proposal.provider, "title": said.proposal.title}
+        (arguments.out / "proposal.json").write_text(json.dumps(named), encoding="utf-8")
+    print(said.reply)
     return 0
 
 

@@ -18,7 +18,7 @@ IDENTIFIER = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 TEXT_LIMIT = 400  # characters: a cell is a fact, not a paragraph
 _SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f]+")
-_MONEY_WORDS = re.compile(r"(?i)us\$|usd|[$]|/h(our|ora)?\b")
+_MONEY_WORDS = re.compile(r"(?i)us\$|usd|[$]|/h(our|ora|r)?\b")
 _YES_NO = {"yes": True, "no": False}
 _YES_NO_MEANT = {"sí": "yes", "si": "yes", "true": "yes", "1": "yes", "y": "yes", "false": "no", "0": "no", "n": "no"}
 
@@ -74,6 +74,15 @@ def earliest_day(date: str) -> datetime.date:
     """Day from which a date counts: 2026-10 counts from 2026-10-01."""
     year, month, day = (int(part or 1) for part in DATE.fullmatch(date).groups())  # type: ignore[union-attr]
     return datetime.date(year, month, day)
+
+
+def number_meant(text: str) -> str | None:
+    """What a number as printed means, «US$ 0,74 /h» being 0.74; None when it has no reading, or more than one."""
+    digits = _SPACES.sub("", _MONEY_WORDS.sub("", text))
+    if not re.fullmatch(r"\d([\d.,]*\d)?", digits):
+        return None
+    readings = [digits] if NUMBER.fullmatch(digits) else _readings(digits, integer=False)
+    return readings[0] if len(readings) == 1 else None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

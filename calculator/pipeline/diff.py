@@ -102,7 +102,7 @@ def _heading(language: str) -> list[str]:
 def _problem_lines(problems: list[Problem], language: str) -> list[str]:
     red = [problem for problem in problems if problem.red][:LISTED]
     places = [_code(f"{problem.path}:{problem.line} {problem.subject}") for problem in red]
-    says = [_plain(problem.es if language == "es" else problem.en) for problem in red]
+    says = [plain(problem.es if language == "es" else problem.en) for problem in red]
     return [*(f"- ❌ {place} {text}" for place, text in zip(places, says, strict=True)), ""]
 
 
@@ -214,7 +214,7 @@ def _code(text: str) -> str:
     return f"`{text.replace('`', chr(39))}`"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that may quote a stranger, outside a code span: no HTML, no link, no mention."""
     return re.sub(r"([\[\]*_~|\\])", r"\\\1", escape(text, quote=False)).replace("@", "@\u2060")
 

@@ -236,7 +236,8 @@ def test_deep_json_is_refused() -> None:
 
 def offer(name: str, price: float, **more: object) -> dict:
     return {
-        "offer": name, "gpu": "rtx-4090-24gb", "gpus": 1, "region": None, "purchase": "on-demand", "usd_per_hour": price,
+        "offer": name, "gpu": "rtx-4090-24gb", "gpus": 1, "region": None, "purchase": "on-demand",
+        "usd_per_hour": price,
         "vcpus": None, "ram_gib": None, "price_basis": "listed", "confidence": "A", "assumed": [],
         "checked": "2026-11-30", "source_url": "https://robot.example/list", "note": None,
     } | more  # fmt: skip
