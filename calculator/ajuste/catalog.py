@@ -135,11 +135,39 @@ def _index(bundle: dict) -> Catalog:
 
 def find_model(catalog: Catalog, name: str) -> dict:
     """The catalog's row of a model by id, Hugging Face id or name. Raises `unknown-model` with near matches."""
-    found = catalog.model_ids.get(name.strip().lower())
+    found = catalog.model_ids.get(name.strip().lower()) or _same_architecture(catalog, name)
     if found is None:
         near = near_matches(name.rsplit("/", 1)[-1], catalog.models)
         raise RequestError("unknown-model", "model", name, suggestions=near)
     return catalog.models[found]
+
+
+# Words of a repository's name that say how its weights were tuned, stored or copied, not how large they are.
+TUNING_WORDS = {
+    *("instruct", "chat", "it", "pt", "base", "hf", "meta", "sft", "dpo", "bf16", "fp16", "fp8", "unsloth", "bnb"),
+    *("4bit", "8bit", "nf4", "gptq", "awq", "int4", "int8", "dynamic", "quantized"),
+}
+
+
+def _same_architecture(catalog: Catalog, name: str) -> str | None:
+    """The one model of the catalog whose name differs only in owner and tuning: its architecture is the same."""
+    wanted = _stem(name)
+    found = {
+        row["id"]
+        for row in catalog.models.values()
+        if wanted and wanted in (_stem(row.get("hf_id") or ""), _stem(row["id"]))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _stem(name: str) -> str:
+    words = name.strip().lower().replace("\\", "/").rsplit("/", 1)[-1].replace("_", "-").split("-")
+    return "-".join(word for word in words if word not in TUNING_WORDS and not _is_month(word))
+
+
+def _is_month(word: str) -> bool:
+    """The date of a later tuning in a name: `2507` is July 2025."""
+    return len(word) == 4 and word.isdigit() and 24 <= int(word[:2]) <= 39 and 1 <= int(word[2:]) <= 12
 
 
 def find_gpu(catalog: Catalog, name: str) -> Gpu:

@@ -93,7 +93,7 @@ class _Reading(NamedTuple):
     found: dict[str, Any]  # dotted request field -> value
     drivers: dict[str, dict[str, Any]]  # key -> what it decides
     faults: dict[str, dict[str, str]]  # key -> why its value was not understood
-    looked_at: set[str]
+    unmatched: set[str]  # keys of a rule that applies and has no row for them
 
 
 def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
@@ -162,7 +162,6 @@ def _read(rule: Rule, reading: _Reading) -> None:
     if isinstance(rule, Rows):
         _read_rows(rule, reading)
     elif rule.key in reading.file and not (rule.older and rule.field in reading.found):
-        reading.looked_at.add(rule.key)
         value = reading.file[rule.key]
         if rule.field in reading.found and isinstance(rule, Same) and rule.key in reading.drivers:
             return  # a row above has read it
@@ -175,16 +174,15 @@ def _read_rows(rule: Rows, reading: _Reading) -> None:
     values = [reading.file.get(key) for key in rule.keys]
     present = [key for key in rule.keys if key in reading.file]
     if rule.older and any(field in reading.found for field in rule.fields):
-        reading.looked_at.update(present)
         return
     for fields, keys in rule.rows:
         if not present and not all(_silent(expected) for expected in keys):
             continue
         if all(_matches(expected, value) for expected, value in zip(keys, values, strict=True)):
             named = [(field, value) for field, value in zip(rule.fields, fields, strict=True) if value is not ANY]
-            reading.looked_at.update(present)
             _accept(reading, tuple(field for field, _ in named), tuple(value for _, value in named), tuple(present))
             return
+    reading.unmatched.update(present)
 
 
 def _silent(expected: object) -> bool:
@@ -245,8 +243,7 @@ def _accept(reading: _Reading, fields: tuple[str, ...], values: tuple[Any, ...],
             taken[field] = check_value(described, value, field)
         except RequestError as error:
             for key in keys:
-                said = reading.file[key]
-                reading.faults[key] = REASONS["auto"] if said == "auto" else error.message
+                reading.faults[key] = _fault(field, reading.file[key], error)
             return
     reading.found.update(taken)
     for key in keys:
@@ -256,6 +253,14 @@ def _accept(reading: _Reading, fields: tuple[str, ...], values: tuple[Any, ...],
             "value": reading.file[key],
             "fields": before + [field for field in fields if field not in before],
         }
+
+
+def _fault(field: str, said: Any, error: RequestError) -> dict[str, str]:
+    if said == "auto":
+        return REASONS["auto"]
+    if field == "eval.examples" and isinstance(_number(said), float):
+        return REASONS["fraction"]
+    return error.message
 
 
 def _fill_in(tool: str, reading: _Reading) -> None:
@@ -268,6 +273,7 @@ def _fill_in(tool: str, reading: _Reading) -> None:
 
 def _ignored(tool: str, reading: _Reading) -> list[dict[str, Any]]:
     rows = []
+    known = {key for rule in TABLES[tool] for key in (rule.keys if isinstance(rule, Rows) else (rule.key,))}
     for key, value in reading.file.items():
         if key in reading.drivers:
             continue
@@ -275,6 +281,10 @@ def _ignored(tool: str, reading: _Reading) -> list[dict[str, Any]]:
             reason = reading.faults[key]
         elif value == "auto":
             reason = REASONS["auto"]
+        elif key in reading.unmatched:
+            reason = REASONS["value"]
+        elif key in known and value is not False:
+            reason = REASONS["depends"]
         else:
             reason = reason_of(tool, key, value)
         rows.append({"key": key, "value": value if _is_plain(value) else shorten(value), "reason": reason})

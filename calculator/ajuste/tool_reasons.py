@@ -36,8 +36,20 @@ REASONS: dict[str, dict[str, str]] = {
         "en": "“auto”: the tool decides when it starts.",
     },
     "unknown": {
-        "es": "No es una clave que conozcamos de esta herramienta: no sabemos si cambia algo.",
-        "en": "Not a key of this tool that we know: we cannot say whether it changes anything.",
+        "es": "No está en nuestra tabla: no sabemos si cambia la memoria o el tiempo.",
+        "en": "It is not in our table: we cannot say whether it changes memory or time.",
+    },
+    "value": {
+        "es": "Todavía no calculamos este valor.",
+        "en": "We do not count this value yet.",
+    },
+    "depends": {
+        "es": "Solo cuenta con otro método, otra tarea u otra estrategia.",
+        "en": "It only counts with another method, task or strategy.",
+    },
+    "fraction": {
+        "es": "Es una fracción de tus datos: di cuántos ejemplos se evalúan («eval.examples»).",
+        "en": "It is a fraction of your data: say how many examples are evaluated (“eval.examples”).",
     },
     "off": {
         "es": "Está desactivado.",
@@ -68,11 +80,21 @@ REASONS: dict[str, dict[str, str]] = {
 # By tool: reason -> keys, or beginnings of keys that end in `*`. What the HF Trainer's users share comes first.
 TRAINER: dict[str, tuple[str, ...]] = {
     "no-effect": (
-        *("learning_rate", "lr_scheduler*", "warmup_*", "weight_decay", "adam_*", "max_grad_norm", "seed", "data_seed"),
+        *(
+            "lora_alpha",
+            "learning_rate",
+            "lr_scheduler*",
+            "warmup_*",
+            "weight_decay",
+            "adam_*",
+            "max_grad_norm",
+            "seed",
+            "data_seed",
+        ),
         *("label_smoothing_factor", "neftune_noise_alpha", "do_train", "do_eval", "do_predict", "trust_remote_code"),
         *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "ddp_timeout", "full_determinism"),
         *("eval_strategy", "evaluation_strategy", "save_strategy", "logging_strategy", "remove_unused_columns"),
-        *("lora_*", "bias", "resume_from_checkpoint", "tf32", "use_reentrant*", "gradient_checkpointing_kwargs*"),
+        *("bias", "resume_from_checkpoint", "tf32", "use_reentrant*", "gradient_checkpointing_kwargs*"),
         *("overwrite_output_dir", "average_tokens_across_devices", "save_safetensors", "use_fast_tokenizer"),
         *("loss_type", "loraplus_*", "init_lora_weights", "optim_args", "auto_find_batch_size"),
     ),

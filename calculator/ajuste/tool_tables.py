@@ -340,7 +340,9 @@ AXOLOTL: tuple[Rule, ...] = (
     ),
     Same("micro_batch", "micro_batch_size"),
     Same("grad_accum", "gradient_accumulation_steps"),
+    Linked("grad_accum", "batch_size", times=("micro_batch",), older=True),
     *WHOLE_BATCH,
+    Same("quantize_moe_experts", "quantize_moe_experts"),
     Same("sequence_length", "sequence_len"),
     _axolotl_numerics(
         ("precision", "autocast"),
