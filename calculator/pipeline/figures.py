@@ -361,11 +361,18 @@ def bill_figure(figure: Figure) -> str:
     lines = [
         [figure.string(f"charge.{name}"), figure.word("unknown") if value is None else usd(value, figure.language)]
         for name, value in offer["breakdown_usd"].items()
-        if value != 0
+        if value is None or value >= 0.005  # a line of zero cents says nothing
     ]
     lines.append([f"**{figure.word('total')}**", f"**{usd(offer['usd']['mid'], figure.language)}**"])
+    gpu, provider = figure.source.catalog.gpus[offer["gpu"]], figure.source.catalog.providers.get(offer["provider"], {})
+    about = figure.string("bill.for").format(
+        gpu=gpu.name,
+        provider=provider.get("name", offer["provider"]),
+        hours=figure.duration(offer["billed_hours"]["mid"]),
+        price=usd(offer["usd_per_hour"], figure.language),
+    )
     table = markdown_table([figure.word("charge"), "US$"], lines)
-    return f"{table}\n{figure.link(figure.word('open'), request)}\n"
+    return f"{about}\n\n{table}\n{figure.link(figure.word('open'), request)}\n"
 
 
 # Figures of measured runs
