@@ -25,6 +25,7 @@ from pipeline.text import LANGUAGES, number, usd
 
 if TYPE_CHECKING:
     from ajuste.catalog import Catalog, Offer
+    from pipeline.measurements import Row
 
 Json = dict[str, Any]
 PRESETS = Path("docs/presets.toml")
@@ -107,7 +108,7 @@ class Source:
         return accuracy.measure(MEASUREMENTS, self.catalog)
 
     @cached_property
-    def measurements(self) -> dict[str, accuracy.Row]:
+    def measurements(self) -> dict[str, Row]:
         """The rows themselves, by id."""
         return {row["id"]: row for row in accuracy.rows(MEASUREMENTS / "memory.csv")}
 
@@ -127,7 +128,7 @@ class Figure(NamedTuple):
 
     def string(self, key: str) -> str:
         """The calculator's own word for a moment, a term or a charge: the guide says the same."""
-        return _strings(self.language)[key]
+        return str(_strings(self.language)[key])
 
     def answer(self, request: Json) -> Json:
         """The estimator's answer, or the end of the build."""
@@ -169,12 +170,13 @@ class Figure(NamedTuple):
 
 
 def _fits_alone(gpu: Json) -> bool:
-    return gpu["verdict"] == "fits" and gpu["count"] == 1
+    return bool(gpu["verdict"] == "fits" and gpu["count"] == 1)
 
 
 @cache
 def _strings(language: str) -> Json:
-    return json.loads((STRINGS / f"{language}.json").read_text(encoding="utf-8"))
+    strings: Json = json.loads((STRINGS / f"{language}.json").read_text(encoding="utf-8"))
+    return strings
 
 
 def merged(base: Json, change: Json) -> Json:
