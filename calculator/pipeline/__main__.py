@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.check import Report, check, files_of, fix
 
 if TYPE_CHECKING:
-    from pipeline.files import Data
+    pass
 
 ROOT = Path()
 
@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("--against", metavar="REF", help="also checks the changes since this commit or branch")
     telling = command("diff", _diff, "tells in both languages what the data changes since a commit or branch")
     telling.add_argument("--against", metavar="REF", default="origin/main", help="default origin/main")
+    telling.add_argument("--only", metavar="PATH", help="as if this file alone had changed")
     command("bundle", _bundle, "writes the catalog that the calculator reads", "build/app/catalog.json")
     command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
     command("tables", _tables, "writes the tables of both languages", "build/includes")
@@ -62,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    before = _data_at(arguments.against, arguments.as_of) if arguments.against else None
+    before = check(_files_at(arguments.against), arguments.as_of).data if arguments.against else None
     report = check(files_of(ROOT), arguments.as_of, before)
     mended = fix(ROOT, report) if arguments.fix else []
     for problem in report.problems:
@@ -88,16 +89,18 @@ def _diff(arguments: argparse.Namespace) -> int:
     from pipeline.diff import presets, report
     from pipeline.estimates import cheapest_bill
 
-    before = _data_at(arguments.against, arguments.as_of)
-    after = check(files_of(ROOT), arguments.as_of, before)
+    old = _files_at(arguments.against)
+    new = files_of(ROOT)
+    before = check(old, arguments.as_of).data
+    after = check({**old, arguments.only: new[arguments.only]} if arguments.only else new, arguments.as_of, before)
     print(report(before, after.data, after.problems, arguments.as_of, presets(ROOT), cheapest_bill(arguments.as_of)))
     return 1 if after.red else 0
 
 
-def _data_at(reference: str, today: datetime.date) -> Data:
+def _files_at(reference: str) -> dict[str, bytes]:
     from pipeline.git import branch_point, files_at
 
-    return check(files_at(ROOT, branch_point(ROOT, reference)), today).data
+    return files_at(ROOT, branch_point(ROOT, reference))
 
 
 def _loaded(arguments: argparse.Namespace) -> Report:

@@ -87,7 +87,7 @@ def number_meant(text: str) -> str | None:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word a person probably meant, or an empty text."""
-    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.5)), "")
+    return next(iter(difflib.get_close_matches(word[:60], list(known), 1, 0.5)), "")
 
 
 def _for_example(column: Column) -> Text:

@@ -134,7 +134,7 @@ def _provider(answers: Mapping[str, str], data: Data) -> str:
     names = {row.values["id"]: row.values["id"] for row in data.providers}
     names |= {row.values["name"].casefold(): row.values["id"] for row in data.providers}
     if wanted.casefold() not in names:
-        meant = nearest(wanted.casefold()[:80], names)
+        meant = nearest(wanted.casefold(), names)
         raise FormError(
             "provider",
             f"no está en data/providers.toml{f' → ¿{names[meant]}?' if meant else ''}",
@@ -161,7 +161,7 @@ def _find(answers: Mapping[str, str], offers: list[dict[str, Any]]) -> dict[str,
             "la oferta existe, pero no con esa compra, GPU o región",
             "the offer exists, but not with that purchase, GPU or region",
         )
-    meant = nearest(answers["offer"][:80], [offer["offer"] for offer in offers])
+    meant = nearest(answers["offer"], [offer["offer"] for offer in offers])
     raise FormError(
         "offer",
         f"ese proveedor no tiene esa oferta{f' → ¿{meant}?' if meant else ''}; si es nueva, elige «Es nueva»",

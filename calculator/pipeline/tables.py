@@ -79,8 +79,8 @@ def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
     if offers.empty:
         return word("no_data", language) + "\n"
     best = leaders(offers)
-    on_demand, spot = best["on-demand"], best["spot"]
-    maybe = cheaper_but_older(offers, on_demand)
+    on_demand, spot = _by_gpu(best["on-demand"]), _by_gpu(best["spot"])
+    maybe = _by_gpu(cheaper_but_older(offers, best["on-demand"]))
     names, sellers = _names(data), _provider_names(data)
     heads = [
         Head(word("gpu", language)),
@@ -89,10 +89,10 @@ def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
         Head(word("spot_price", language), number=True),
         Head(word("maybe_cheaper", language), number=True),
     ]
-    order = on_demand.reindex(on_demand.index.union(spot.index))["per_gpu"].sort_values(kind="stable").index
+    order = sorted({*on_demand, *spot}, key=lambda gpu: (on_demand.get(gpu) or spot[gpu])["per_gpu"])
     lines = []
     for gpu in order:
-        first, second, third = _row(on_demand, gpu), _row(spot, gpu), _row(maybe, gpu)
+        first, second, third = on_demand.get(gpu), spot.get(gpu), maybe.get(gpu)
         dated = first or second
         lines.append(
             Line(
@@ -223,8 +223,8 @@ def _style(offer: dict[str, Any] | None) -> str:
     return "old" if offer is not None and offer["age"] > OLD else ""
 
 
-def _row(rows: pd.DataFrame, gpu: str) -> dict[str, Any] | None:
-    return _records(rows.loc[[gpu]])[0] if gpu in rows.index else None
+def _by_gpu(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    return {offer["gpu"]: offer for offer in _records(rows)}
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import datetime
 import json
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -151,3 +152,21 @@ def test_the_documentation_names_every_column(written: dict[str, str]) -> None:
         for table in schema.TABLES.values():
             for column in table.columns:
                 assert f"| `{column.name}` |" in text
+
+
+@pytest.mark.slow
+def test_five_thousand_offers_take_seconds_and_fold(root: Path) -> None:
+    data = check(files_of(root), TODAY).data
+    rows = [data.prices[number % len(data.prices)] for number in range(5_000)]
+    copies = [
+        row._replace(values=row.values | {"offer": f"{row.values['offer']} {number}"})
+        for number, row in enumerate(rows)
+    ]
+    start = time.perf_counter()
+    text = tables(data._replace(prices=copies), TODAY, {})["prices-all.en.md"]
+    assert time.perf_counter() - start < 10
+    outline = Outline(text)
+    assert len(set(outline.ids)) == len(outline.ids) > 5_000
+    # A reader sees one line per GPU; inside, the cheapest twelve and a fold with the rest.
+    assert text.count('<details class="offers"') == len({row.values["gpu"] for row in data.prices})
+    assert re.search(r"<summary>\d+ more offers</summary>", text)
