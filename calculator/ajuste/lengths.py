@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 from .constants import MID
 from .plan import Dataset, Plan
 
@@ -57,12 +59,10 @@ def expected_longest(dataset: Dataset, longest: float, draws: int) -> float:
 
 
 def harmonic(n: int) -> float:
-    """H_n = 1 + 1/2 + … + 1/n; beyond 64 terms ln n + γ + 1/2n (error under 3e-5)."""
-    if n <= 64:
-        return sum(1 / i for i in range(1, n + 1))
-    from math import log
-
-    return log(n) + 0.5772156649 + 0.5 / n
+    """H_n = 1 + 1/2 + … + 1/n; beyond 8 terms ln n + γ + 1/2n − 1/12n² (error under 2e-6)."""
+    if n <= 8:
+        return sum([1 / i for i in range(1, n + 1)])
+    return log(n) + 0.5772156649 + 0.5 / n - 1 / (12 * n * n)
 
 
 def attended_tokens(plan: Plan, micro_batch: int) -> float:

@@ -1,0 +1,216 @@
+"""Memory, against numbers worked by hand."""
+
+import pytest
+
+from ajuste.activations import saved_per_token
+from ajuste.card import estimate_memory
+from ajuste.case import Case
+from ajuste.catalog import load_catalog
+from ajuste.constants import MID
+from ajuste.host import checkpoint_bytes, disk, host_ram
+from ajuste.memory import GIB, fullest_table
+from ajuste.resolve import resolve
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+N = 8_030_261_248  # 32 × 218,112,000 + 2 × 525,336,576 + 4,096
+LINEAR = 6_979_321_856  # 32 × (4096·4096·2 + 4096·1024·2 + 3·4096·14336)
+EMBEDDING = 525_336_576  # 128,256 × 4,096
+WORKSPACE = 16 * 2**20
+BASE = {"model": LLAMA, "framework": "hf", "micro_batch": 1, "sequence_length": 2048, "attention": "flash"} | {
+    "padding": "packed",
+    "grad_accum": 1,
+}
+LORA = {"rank": 16, "targets": "all-linear", "dtype": "fp32"}
+
+
+def case(**fields: object) -> Case:
+    plan, arch = resolve(BASE | fields, load_catalog("{}"))
+    return Case(plan, arch, MID)
+
+
+def terms(moment: str, **fields: object) -> dict[str, float]:
+    table = fullest_table(*resolve(BASE | fields, load_catalog("{}")))
+    return table.terms(table.moments()[moment])
+
+
+def test_full_bf16_is_ten_bytes_per_parameter_at_a_foreach_step():
+    step = terms("optimizer_step", method="full", precision="bf16", optimizer="adamw-foreach")
+    assert step == {
+        "weights": 2 * N,
+        "optimizer_states": 4 * N,  # two moments in bf16
+        "gradients": 2 * N,
+        "temporaries": 2 * N,  # one copy of the gradients
+        "workspace": WORKSPACE,
+    }
+
+
+def test_mixed_precision_is_sixteen_bytes_per_parameter():
+    """Under autocast the weights stay in fp32: 4 + 4 + 8. Half-precision weights are a myth here."""
+    step = terms("optimizer_step", method="full", precision="bf16-mixed", optimizer="adamw")
+    assert sum(step.values()) - WORKSPACE == 16 * N
+
+
+def test_master_weights_are_shared_out_from_zero1():
+    """bf16 weights and gradients 2 + 2, and (4 + 8) ÷ 8 on each of 8 ranks."""
+    step = terms(
+        "optimizer_step",
+        method="full",
+        precision="bf16-master",
+        framework="deepspeed",
+        parallel={"strategy": "zero1", "gpus_per_node": 8},
+    )
+    assert (step["weights"], step["gradients"]) == (2 * N, 2 * N)
+    assert (step["master_weights"], step["optimizer_states"]) == (N / 2, N)
+    assert step["temporaries"] == N / 2  # the fp32 copy of its gradients
+
+
+def test_nf4_packs_the_linears_only():
+    """Half a byte per packed weight, one byte per block of 64, one fp32 per 256 blocks; the rest 2 bytes, 4 upcast."""
+    plain = terms("load", method="qlora", kbit_upcast=False)
+    assert plain["weights"] == LINEAR / 2 + 2 * (N - LINEAR)
+    assert plain["quantisation_constants"] == LINEAR / 64 * (1 + 4 / 256)
+    upcast = terms("load", method="qlora", kbit_upcast=True)
+    assert upcast["weights"] == LINEAR / 2 + 4 * (N - LINEAR)
+    single = terms("load", method="qlora", quantization="nf4", kbit_upcast=False)
+    assert single["quantisation_constants"] == LINEAR * 4 / 64
+
+
+def test_adapters_of_rank_16_on_every_linear():
+    """Per layer 16 × (8192 + 5120 + 5120 + 8192 + 3 × 18432) = 1,310,720; 32 layers; fp32, and Adam twice that."""
+    held = terms("optimizer_step", method="lora", lora=LORA, optimizer="adamw")
+    assert held["adapters"] == 4 * 41_943_040
+    assert held["optimizer_states"] == 8 * 41_943_040
+    assert held["gradients"] == 4 * 41_943_040
+
+
+def test_logits_are_twelve_bytes_at_the_start_of_backward():
+    """fp32 log-softmax, its gradient, and the gradient of the logits: 12 × 2048 × 128,256."""
+    loss = terms("loss", method="lora", lora=LORA, transformers="5.0", loss="default")
+    assert loss["logits"] == 12 * 2048 * 128_256
+    shifted = terms("loss", method="lora", lora=LORA, transformers="4.48", loss="default")
+    assert shifted["logits"] == 14 * 2048 * 128_256
+
+
+def test_checkpoints_are_two_bytes_per_layer_and_token():
+    """32 layers × 2 × 4096 × 2048 tokens, and the rotary tables, 2 × 2 × 128 × 2048."""
+    forward = terms("forward", method="lora", lora=LORA, gradient_checkpointing="full", autocast=False)
+    assert forward["activations"] == 32 * 2 * 4096 * 2048 + 2 * 2 * 128 * 2048
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # full bf16: 16h + 4q + 4k + 4n + 8f, and 4 B for each of two norms
+        ({"method": "full", "precision": "bf16"}, 16 * 4096 + 4 * 4096 + 4 * 1024 + 4 * 32 + 8 * 14336 + 8),
+        # bf16 adapters on all linears: 12h + 4q + 4k + 8f + 4n, 2r for each of 7 targets
+        (
+            {"method": "lora", "lora": LORA | {"dtype": "bf16"}, "autocast": False},
+            12 * 4096 + 4 * 4096 + 4 * 1024 + 8 * 14336 + 4 * 32 + 7 * 2 * 16 + 8,
+        ),
+        # fp32 adapters under autocast: 18h + 6q + 4k + 8f
+        (
+            {"method": "lora", "lora": LORA, "autocast": True},
+            18 * 4096 + 6 * 4096 + 4 * 1024 + 8 * 14336 + 4 * 32 + 7 * 2 * 16 + 8,
+        ),
+    ],
+)
+def test_saved_per_layer_and_token(fields, expected):
+    c = case(**fields)
+    assert saved_per_token(c, c.layer) == expected
+
+
+def test_fsdp_keeps_an_eighth_and_gathers_two_layers_and_the_ends():
+    """8 ranks: weights 2N ÷ 8; gathered 2 layers × 2 × 218,112,000 + 2 × (2 × 525,336,576 + 4096)."""
+    forward = terms("forward", method="full", precision="bf16", parallel={"strategy": "fsdp2", "gpus_per_node": 8})
+    assert forward["weights"] == 2 * N / 8
+    assert forward["gathered_weights"] == 2 * 2 * 218_112_000 + 2 * (2 * EMBEDDING + 4096)
+
+
+def test_data_parallel_copies_gradients_into_buckets():
+    step = terms("optimizer_step", method="full", precision="bf16", parallel={"strategy": "ddp", "gpus_per_node": 2})
+    assert step["communication_buffers"] == step["gradients"] == 2 * N
+
+
+def test_tensor_parallel_cuts_matrices_and_vocabulary_but_not_norms():
+    c = case(method="full", precision="bf16", parallel={"tp": 4, "gpus_per_node": 4})
+    norms = 32 * 2 * 4096 + 4096
+    assert c.arch.parameters == (N - norms) / 4 + norms
+    assert c.vocabulary == 128_256 / 4
+
+
+def test_a_pipeline_is_as_full_as_its_fullest_stage():
+    """4 stages of 8 layers. The first holds the embedding and 4 micro-batches in flight, the last the head."""
+    request = BASE | {"method": "full", "precision": "bf16", "grad_accum": 8, "parallel": {"pp": 4, "gpus_per_node": 4}}
+    table = fullest_table(*resolve(request, load_catalog("{}")))
+    assert table.terms(0)["weights"] == 2 * (8 * 218_112_000 + EMBEDDING + 4096)
+    plan, arch = resolve(request, load_catalog("{}"))
+    assert Case(plan, arch, MID, "first").in_flight == 4
+    assert Case(plan, arch, MID, "last").in_flight == 1
+
+
+def test_reference_model_of_preference_training():
+    assert terms("load", method="full", precision="bf16", task="dpo")["reference_model"] == 2 * N
+    assert "reference_model" not in terms("load", method="lora", task="dpo")
+    assert terms("load", method="lora", task="dpo", reference="copy", base_dtype="bf16")["reference_model"] == 2 * N
+
+
+def test_paged_states_are_not_on_the_gpu():
+    plan, arch = resolve(BASE | {"method": "full", "optimizer": "paged-adamw-8bit"}, load_catalog("{}"))
+    memory = estimate_memory(plan, arch)
+    assert memory.paged == N * 2 * (1 + 4 / 256)
+    assert "optimizer_states" not in memory.table.terms(memory.table.peak_index)
+
+
+def test_kept_logits_make_the_evaluation_the_peak():
+    """100 examples × 2048 tokens × 128,256 × 4 bytes, on the GPU until the evaluation ends."""
+    request = BASE | {"method": "qlora", "eval": {"examples": 100, "keep_logits": True}}
+    memory = estimate_memory(*resolve(request, load_catalog("{}")))
+    assert memory.whole_run_peak == "evaluation"
+    assert memory.whole_run.mid - memory.required.mid > 100 * 2048 * 128_256 * 4
+
+
+def test_colocated_generation_takes_its_share_of_the_card():
+    request = BASE | {"method": "lora", "task": "grpo", "rl": {"engine": "none"}}
+    alone = estimate_memory(*resolve(request, load_catalog("{}"))).required.mid
+    request["rl"] = {"engine": "colocate", "engine_share": 0.5}
+    assert estimate_memory(*resolve(request, load_catalog("{}"))).required.mid == pytest.approx(2 * alone)
+
+
+def test_offloaded_states_move_to_the_host():
+    parallel = {"strategy": "zero2", "gpus_per_node": 4}
+    request = BASE | {"method": "full", "precision": "bf16-master", "framework": "deepspeed", "parallel": parallel}
+    plan, arch = resolve(request, load_catalog("{}"))
+    offloaded = plan.replace(parallel=plan.parallel._replace(offload="optimizer"))
+    saved = estimate_memory(plan, arch).table.columns["optimizer_states"][-1]
+    assert saved == 8 * N / 4
+    assert "optimizer_states" not in estimate_memory(offloaded, arch).table.terms(1)
+    # master copy and both moments of all four ranks, on one node: 12 bytes per parameter
+    assert host_ram(offloaded, arch, MID).mid - host_ram(plan, arch, MID).mid == pytest.approx(12 * N)
+
+
+def test_disk_holds_the_checkpoints():
+    """The download 2N, (2 kept + 1 being written) × (adapters 4 + states 8 bytes), nothing merged."""
+    c = case(method="lora", lora=LORA, optimizer="adamw")
+    assert checkpoint_bytes(c) == 12 * 41_943_040
+    without = disk(c.plan.replace(save=c.plan.save._replace(keep=1)), c.arch, MID).mid
+    assert disk(c.plan, c.arch, MID).mid - without == 12 * 41_943_040
+    merged = disk(c.plan.replace(save=c.plan.save._replace(merge=True)), c.arch, MID).mid
+    assert merged - disk(c.plan, c.arch, MID).mid == 2 * N
+
+
+def test_published_run_on_one_gpu():
+    """fms-acceleration, Mistral-7B full in bf16, 4 × 4096 tokens: 67.46 GiB at the step, weights and states 40.48."""
+    model = LLAMA | {"model_type": "mistral", "vocab_size": 32000}
+    request = BASE | {"model": model, "method": "full", "precision": "bf16", "micro_batch": 4, "sequence_length": 4096}
+    request |= {"optimizer": "adamw-foreach", "gradient_checkpointing": "full", "transformers": "4.48"}
+    table = fullest_table(*resolve(request, load_catalog("{}")))
+    assert table.peak / GIB == pytest.approx(67.46, rel=0.001)
+    assert table.peak_moment == "optimizer_step"
