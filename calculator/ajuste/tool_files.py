@@ -125,6 +125,7 @@ def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
     for rule in TABLES[tool]:
         if _holds(rule.when, reading.found):
             _read(rule, reading)
+    _read_name(reading)
     _fill_in(tool, reading)
     request: dict[str, Any] = nest(reading.found)
     if tool in FRAMEWORK:
@@ -133,19 +134,21 @@ def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
 
 
 def _prepare(config: dict[str, Any]) -> dict[str, Any]:
-    """Older shapes in today's: a DeepSpeed file given by name, FSDP's prefixed keys, FSDP as a list of words."""
+    """Older and shorter shapes in full: a DeepSpeed file by name, a plugin's default, FSDP's prefixes and words."""
     prepared = dict(config)
     named = prepared.get("deepspeed")
     if isinstance(named, str):
         stem = named.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".json")
         if stem in SHIPPED_DEEPSPEED:
             prepared["deepspeed"] = SHIPPED_DEEPSPEED[stem]
+    if "CutCrossEntropyPlugin" in str(prepared.get("plugins")):
+        prepared.setdefault("cut_cross_entropy", True)  # what the plugin does unless told
     words = prepared.get("fsdp")
     if isinstance(words, list):
         prepared["fsdp"] = words = " ".join(str(word) for word in words)
     table = prepared.get("fsdp_config")
-    if isinstance(table, dict) and "base_model" in prepared:
-        table = {str(key).removeprefix("fsdp_"): value for key, value in table.items()}
+    if "base_model" in prepared and (words or isinstance(table, dict)):
+        table = {str(key).removeprefix("fsdp_"): value for key, value in (table or {}).items()}
         version = prepared.get("fsdp_version", table.pop("version", 1 if words else None))
         if "offload" in str(words).split():
             table.setdefault("offload_params", True)
@@ -188,6 +191,20 @@ def _read_rows(rule: Rows, reading: _Reading) -> None:
 def _silent(expected: object) -> bool:
     """Whether a file that says nothing matches."""
     return _matches(expected, None)
+
+
+QUANTIZED_NAMES = {"gptq": "gptq-int4", "awq": "gptq-int4", "bnb-4bit": "nf4", "bnb-nf4": "nf4"}
+
+
+def _read_name(reading: _Reading) -> None:
+    """Weights that were quantised before: only the repository's name says it."""
+    name = reading.found.get("model")
+    if isinstance(name, str) and reading.found.get("quantization") == "none" and reading.found["method"] != "full":
+        for word, quantization in QUANTIZED_NAMES.items():
+            if word in name.lower():
+                reading.found["quantization"] = quantization
+                next(row for row in reading.drivers.values() if row["fields"] == ["model"])["fields"].append("quantization")
+                return
 
 
 def _matches(expected: object, value: object) -> bool:

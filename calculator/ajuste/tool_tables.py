@@ -455,7 +455,7 @@ AXOLOTL: tuple[Rule, ...] = (
             (("fused", "none"), (True, None, None, None, ANY, ANY, ANY)),
             (("chunked-kept", "none"), (None, None, True, None, None, None, None)),
             (("default", "liger"), (None, None, None, None, True, True, LIGER)),
-            (("default", "none"), (None, None, None, None, None, None, None)),
+            (("default", "none"), (None, None, None, None, ANY, ANY, ANY)),
         ),
     ),
     Same("compile", "torch_compile"),
@@ -554,7 +554,7 @@ LLAMA_FACTORY: tuple[Rule, ...] = (
             (("bf16", False, "bf16"), (True, ANY, ANY)),
             (("bf16", True, "fp32"), (None, True, None)),
             (("fp16", True, "fp32"), (None, None, True)),
-            (("fp32", False, "fp32"), (None, None, None)),
+            (("bf16", False, "fp32"), (None, None, None)),  # the checkpoint's own dtype
         ),
         when=PEFT,
     ),
