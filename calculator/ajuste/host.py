@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import activations
 from .architecture import Architecture, parameters
 from .card import Range
 from .case import Case
@@ -9,20 +10,48 @@ from .constants import ASSUMPTIONS
 from .memory import GB, GIB
 from .optimizer import paged_states, state_bytes
 from .plan import Plan
+from .weights import base_bytes
 
 
 def host_ram(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     """RAM of the fullest node while the job runs.
 
     Unit: bytes. Formula: per process the Python and CUDA libraries + the model while it is read (0 to 1 copies; packed
-    weights go tensor by tensor to the GPU) + what is offloaded; tokenised dataset once per node.
+    weights go tensor by tensor to the GPU) + what is offloaded, with its buffers; tokenised dataset once per node.
     """
     c = Case(plan, arch, values)
     processes = 1 if plan.parallel.strategy in ("none", "device-map") else plan.parallel.gpus_per_node
     process = _assumption("host-process-gib", GIB)
     copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else c.stored * parameters(arch))
-    fixed = paged_states(c) + dataset_bytes(plan)
-    return Range(*(processes * (p + c) + fixed for p, c in zip(process, copies, strict=True)))
+    buffers = _assumption("host-offload-buffers", offloaded_bytes(c))
+    fixed = processes * (paged_states(c) + offloaded_activations(c)) + dataset_bytes(plan)
+    return Range(
+        *(
+            processes * (libraries + copy + moved) + fixed
+            for libraries, copy, moved in zip(process, copies, buffers, strict=True)
+        )
+    )
+
+
+def offloaded_bytes(c: Case) -> float:
+    """What one rank keeps in host RAM instead of on its GPU.
+
+    Unit: bytes. Formula: trained × (4 for an fp32 copy + the moments + 4 for fp32 gradients) ÷ ranks; with weights
+    offloaded, + their bytes ÷ ranks. On NVMe both lie on disk.
+    """
+    kind = c.plan.parallel.offload
+    if kind in ("none", "nvme"):
+        return 0.0
+    states = (8.0 * c.trainable + state_bytes(c)) * c.state_share
+    return states + (base_bytes(c) * c.weight_share if kind == "all" else 0.0)
+
+
+def offloaded_activations(c: Case) -> float:
+    """Saved activations of one rank while they live in host RAM. Unit: bytes. Formula: T × Σ layers."""
+    if not c.plan.activation_offload:
+        return 0.0
+    per_token = sum(y.count * activations.waiting_per_token(c, y) for y in c.arch.layers)
+    return per_token * c.tokens
 
 
 def dataset_bytes(plan: Plan) -> float:

@@ -154,7 +154,8 @@ def _autocast_backward(c: Case, saved: float) -> list[Point]:
     """Trained fp32 weights under autocast: each weight also has a 16-bit copy, and its gradient arrives in 16 bit."""
     y, t, g = c.layer, c.tokens, c.gradient
     mlp, norm, attention, end = _full_backward(c, saved)
-    others = 2 * (y.linear_weights - y.mlp_weights)
+    dense = y.mlp_weights - y.expert_weights
+    others = 2 * (y.linear_weights - dense)
     down = Point(
         "down",
         saved - activations.feed_forward(c, y) * t,
@@ -164,7 +165,7 @@ def _autocast_backward(c: Case, saved: float) -> list[Point]:
     )
     return [
         mlp._replace(casts=2 * y.linear_weights),
-        norm._replace(casts=others + 2 * y.mlp_weights / 3),
+        norm._replace(casts=others + 2 * dense / 3),
         attention._replace(casts=others),
         end._replace(casts=2 * y.largest_weights),
         down,
