@@ -65,7 +65,8 @@ def disk(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     Unit: bytes. Formula: system and packages + the downloaded checkpoint (2 B per parameter) + dataset
     + (kept checkpoints + the one being written) × checkpoint + merged model.
     """
-    c = Case(plan, arch, values)
+    whole = plan.replace(parallel=plan.parallel._replace(tp=1, pp=1, ep=1))
+    c = Case(whole, arch, values)
     system = _assumption("disk-system-gb", GB)
     download = download_bytes(arch)
     fixed = download + 2 * dataset_bytes(plan) + (plan.save.keep + 1) * checkpoint_bytes(c)

@@ -36,7 +36,7 @@ PEFT = {
 
 
 def rows() -> list[dict]:
-    with open(HERE / "reference.csv", newline="") as file:
+    with (HERE / "reference.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
