@@ -22,10 +22,13 @@ def grid(plan: Plan, catalog: Catalog) -> list[dict]:
     """
     known = [name for name in PRESETS["grid"]["models"] if name in catalog.models]
     known.sort(key=lambda name: catalog.models[name].get("published_parameters") or 0)
+    asked = _asked(plan)
+    if plan.mode == "have-gpu":  # one card of it
+        asked["filters"] = asked.get("filters", {}) | {"max_gpus": 1}
     rows = []
     for model in known:
         for method in PRESETS["grid"]["methods"]:
-            request = _asked(plan) | {"model": model, "method": method}
+            request = asked | {"model": model, "method": method}
             try:
                 rows.append(_cell(request, plan, catalog))
             except RequestError:
@@ -57,9 +60,9 @@ def _cell(request: dict, plan: Plan, catalog: Catalog) -> dict:
     row = {"model": own.model, "method": own.method}
     if plan.mode == "have-gpu":
         placed = fitter.place(catalog.gpus[plan.gpu or ""], 1)
-        return row | _fit(placed) | {"usd": _cheapest(ranker)}
-    ranking = ranker.ranking()
-    best = ranking.picks["cheapest"]
+        best = None if placed.verdict == "no" else ranker.cheapest()
+        return row | _fit(placed) | {"usd": None if best is None else _range(best.bill.usd)}
+    best = ranker.cheapest()
     if best is None:
         return row | {"verdict": "no", "max_micro_batch": 0, "max_sequence_length": 0, "usd": None}
     placed = best.placement
@@ -82,11 +85,6 @@ def _fit(placed: Placement) -> dict:
         "max_micro_batch": curve.largest_batch(usable),
         "max_sequence_length": curve.longest_sequence(usable, placed.site.plan.batch),
     }
-
-
-def _cheapest(ranker: Ranker) -> dict | None:
-    best = ranker.ranking().picks["cheapest"]
-    return None if best is None else _range(best.bill.usd)
 
 
 def _range(value: Range) -> dict[str, float]:

@@ -240,6 +240,27 @@ class Ranker:
         ranked.sort(key=_order)
         return Ranking(ranked, picks(ranked), [_excluded(r, excluded[r]) for r in REASONS if r in excluded])
 
+    def cheapest(self) -> Ranked | None:
+        """The cheapest pick alone, without ranking what cannot lead: youngest prices first."""
+        wanted = Wanted(self.plan, self.catalog, self.today)
+        leading = [
+            offer
+            for offer in self.catalog.offers
+            if offer.purchase == "on-demand" and offer.price_basis == "listed" and wanted.dropped_by(offer) is None
+        ]
+        tried: list[Ranked] = []
+        for youngest, oldest in ((0, FRESH_DAYS), (FRESH_DAYS + 1, AGEING_DAYS), (AGEING_DAYS + 1, 10**9)):
+            for offer in leading:
+                age = 0 if self.today is None else max(0, self.today - offer.day)
+                if youngest <= age <= oldest:
+                    row = self.rank(offer)
+                    if row is not None and self._misses(row) is None:
+                        tried.append(row)
+            if any(row.placement.verdict == "fits" for row in tried):
+                break
+        tried.sort(key=_order)
+        return picks(tried)["cheapest"]
+
     def _misses(self, row: Ranked) -> str | None:
         job = self.plan.job
         if row.finish_by_deadline is not None and row.finish_by_deadline < 0.5:

@@ -1,0 +1,199 @@
+"""Ranking, picks by the rule of ages, exclusions, filters, inverse answers."""
+
+import json
+
+import pytest
+
+import ajuste
+from ajuste.catalog import day_number
+from ajuste.offers import in_region
+
+from .conftest import BUNDLE, offer
+
+DEFAULT = {"model": "tiny", "method": "lora", "framework": "hf", "padding": "packed"}
+
+
+def ask(catalog, **request: object) -> dict:
+    answer = ajuste.estimate(DEFAULT | request, catalog)
+    assert answer["ok"], answer
+    return answer
+
+
+def picked(answer: dict, name: str) -> dict | None:
+    index = answer["picks"][name]
+    return None if index is None else answer["offers"][index]
+
+
+def catalog_of(*offers: dict) -> ajuste.Catalog:
+    return ajuste.load_catalog(json.dumps(BUNDLE | {"offers": list(offers)}))
+
+
+def test_a_stale_price_never_leads():
+    # 0.30 seen 319 days ago against 0.50 seen ten days ago: the younger leads, the older gets its line.
+    answer = ask(
+        catalog_of(
+            offer("second", "medium-24gb", 0.5),
+            offer("second", "medium-24gb", 0.3, checked="2026-01-15", region="us"),
+        )
+    )
+    assert picked(answer, "cheapest")["usd_per_hour"] == 0.5
+    assert picked(answer, "maybe_cheaper")["usd_per_hour"] == 0.3
+    assert picked(answer, "maybe_cheaper")["age_days"] == 319
+
+
+def test_an_older_price_must_be_a_fifth_cheaper_to_be_named():
+    answer = ask(
+        catalog_of(
+            offer("second", "medium-24gb", 0.5),
+            offer("second", "medium-24gb", 0.45, checked="2026-01-15", region="us"),
+        )
+    )
+    assert answer["picks"]["maybe_cheaper"] is None
+
+
+@pytest.mark.parametrize(
+    ("ages", "leads"),
+    [
+        (("2026-11-20", "2026-09-15", "2026-01-01"), "2026-11-20"),  # up to 60 days
+        (("2026-08-15", "2026-09-15", "2026-01-01"), "2026-09-15"),  # failing those, up to 120: the cheaper of two
+        (("2026-01-02", "2026-01-01"), "2026-01-01"),  # failing those, whatever there is
+    ],
+)
+def test_failing_young_prices_older_ones_lead(ages: tuple[str, ...], leads: str):
+    # The price falls with age: 0.50, 0.45, 0.40 …
+    rows = [offer("second", "medium-24gb", 0.5 - 0.05 * i, checked=age, region=str(i)) for i, age in enumerate(ages)]
+    assert picked(ask(catalog_of(*rows)), "cheapest")["checked"] == leads
+
+
+def test_scaled_and_spot_prices_do_not_lead():
+    answer = ask(
+        catalog_of(
+            offer("second", "medium-24gb", 0.5),
+            offer("second", "medium-24gb", 0.1, price_basis="scaled", region="b"),
+            offer("second", "medium-24gb", 0.2, purchase="spot"),
+        ),
+        filters={"include_scaled": True},
+    )
+    assert picked(answer, "cheapest")["usd_per_hour"] == 0.5
+    assert picked(answer, "spot")["usd_per_hour"] == 0.2
+
+
+def test_what_fits_leads_before_what_may_fail(catalog):
+    # The card of unknown memory is never `fits`, however cheap.
+    answer = ask(catalog)
+    assert picked(answer, "cheapest")["verdict"] == "fits"
+    assert {o["verdict"] for o in answer["offers"] if o["gpu"] == "unknown-48gb"} == {"tight"}
+
+
+def test_the_fastest_costs_at_most_three_times_the_cheapest():
+    # 100 × the price on a card about three times as fast: faster, but not within three times the bill.
+    rows = [offer("second", "medium-24gb", 0.5), offer("second", "large-80gb", 50.0)]
+    many = {"dataset": {"examples": 1_000_000, "mean_tokens": 1000}}
+    assert picked(ask(catalog_of(*rows), **many), "fastest")["gpu"] == "medium-24gb"
+    rows[1]["usd_per_hour"] = 0.6
+    assert picked(ask(catalog_of(*rows), **many), "fastest")["gpu"] == "large-80gb"
+
+
+def test_what_is_left_out_says_why(catalog):
+    answer = ask(
+        catalog,
+        model="llama-3.1-8b",
+        filters={"max_age_days": 100, "providers": ["second", "hourly", "vague"], "regions": ["eu"]},
+    )
+    reasons = {row["reason"]: row for row in answer["excluded"]}
+    assert reasons["region"]["count"] == 2  # one in us-east, one whose region nobody wrote down
+    assert reasons["scaled"]["count"] == 1
+    assert reasons["does-not-fit"]["cheapest"]["usd_per_hour"] == 0.1
+    total = answer["offers_total"] + sum(row["count"] for row in answer["excluded"])
+    assert total == len(BUNDLE["offers"])
+
+
+def test_budget_and_deadline_exclude(catalog):
+    everything = ask(catalog)["offers_total"]
+    rich = ask(catalog, job={"budget_usd": 1e6, "deadline_h": 1e4})
+    assert rich["offers_total"] == everything
+    assert all(o["finish_by_deadline"] == pytest.approx(1, abs=1e-3) for o in rich["offers"])
+    poor = ask(catalog, job={"budget_usd": 0.001})
+    assert poor["offers_total"] == 0
+    assert poor["excluded"][0]["reason"] in ("does-not-fit", "over-budget")
+    late = ask(catalog, job={"deadline_h": 0.001})
+    assert late["offers_total"] == 0
+    assert "misses-deadline" in {row["reason"] for row in late["excluded"]}
+
+
+def test_an_unknown_provider_is_refused_with_its_near_match(catalog):
+    error = ajuste.estimate(DEFAULT | {"filters": {"providers": ["secnd"]}}, catalog)["error"]
+    assert (error["field"], error["suggestions"]) == ("filters.providers", ["second"])
+
+
+@pytest.mark.parametrize(
+    ("region", "wanted", "inside"),
+    [
+        ("eu-west-1", "eu", True),
+        ("westeurope", "eu", True),
+        ("NORWAY-1", "eu", True),
+        ("it-fr2", "eu", True),
+        ("us-east-1", "eu", False),
+        ("sa-east-1", "latam", True),
+        ("us-east-1", "us-east", True),
+        ("Texas US", "us", False),
+        (None, "eu", False),
+    ],
+)
+def test_regions(region: str | None, wanted: str, inside: bool):
+    assert in_region(region, wanted) is inside
+
+
+def test_the_pareto_front_is_cheaper_or_faster(real):
+    answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"}, real)
+    front = [answer["offers"][i] for i in answer["pareto"]]
+    times = [o["hours"]["mid"] for o in front]
+    assert times == sorted(times, reverse=True)
+    assert len(front) > 1
+
+
+def test_cards_list_the_fewest_that_fit(real):
+    answer = ajuste.estimate({"model": "llama-3.1-70b", "method": "lora", "base_dtype": "bf16"}, real)
+    counts: dict[str, list] = {}
+    for card in answer["gpus"]:
+        counts.setdefault(card["id"], []).append(card)
+    for cards in counts.values():
+        assert cards[0]["count"] == 1
+        assert all(card["verdict"] == "fits" for card in cards[1:])
+    # 141 GB of weights in 16 bit: two A100-80 hold 158 GiB, the activations not as well; four do.
+    assert [c["count"] for c in counts["a100-sxm-80gb"]] == [1, 4]
+
+
+def test_have_gpu_answers_with_a_grid(real):
+    answer = ajuste.estimate(
+        {"model": "llama-3.1-8b", "method": "qlora", "mode": "have-gpu", "gpu": "rtx-4090-24gb"}, real
+    )
+    cells = {(cell["model"], cell["method"]): cell for cell in answer["grid"]}
+    assert cells["llama-3.1-8b", "qlora"]["verdict"] == "fits"
+    assert cells["llama-3.1-70b", "qlora"]["verdict"] == "no"
+    assert cells["llama-3.1-70b", "qlora"]["usd"] is None
+    own = next(card for card in answer["gpus"] if card["count"] == 1)
+    assert cells["llama-3.1-8b", "qlora"]["max_micro_batch"] == own["max_micro_batch"]
+
+
+def test_have_budget_answers_with_what_it_buys(real):
+    request = {"model": "llama-3.1-8b", "method": "qlora", "mode": "have-budget"}
+    answer = ajuste.estimate(request | {"job": {"budget_usd": 3, "deadline_h": 24}}, real)
+    fitting = [cell for cell in answer["grid"] if cell["verdict"] != "no"]
+    assert fitting
+    assert all(cell["usd"]["mid"] <= 3 for cell in fitting)
+    assert ajuste.estimate(request | {"job": {"budget_usd": 3}}, real)["error"]["field"] == "job.deadline_h"
+
+
+@pytest.mark.parametrize(
+    ("date", "day"),
+    [("1970-01-01", 0), ("2000-03-01", 11017), ("2026-11-30", 20787), ("2026-11", 20758), ("2026", 20454)],
+)
+def test_days(date: str, day: int):
+    assert day_number(date) == day
+
+
+@pytest.mark.parametrize("date", ["", "2026-02-29", "2026-13", "26-01-01", "2026-01-01T00", "hoy", "2026--1"])
+def test_what_is_no_date(date: str):
+    with pytest.raises(ValueError, match=r".*"):
+        day_number(date)
