@@ -317,18 +317,32 @@ def bars(figure: Figure, labels: list[str], answers: list[Json]) -> str:
 
 
 def grid_figure(figure: Figure) -> str:
-    """Rows × columns of requests; each cell is the memory that one needs and the smallest card."""
+    """Rows × columns of requests; each cell is what `cell` says of one answer, as a link to it."""
     preset, lines = figure.preset, []
+    say = CELLS[preset.get("cell", "memory")]
     for row in preset["rows"]:
         cells = []
         for column in preset["columns"]:
             request = merged(merged(preset["base"], row["change"]), column["change"])
-            result = figure.answer(request)
-            memory = figure.gib(result["memory"]["required_gib"]["mid"])
-            cells.append(f"{figure.link(memory, request)}<br>{figure.card(result)}")
+            linked, beside = say(figure, figure.answer(request))
+            cells.append(figure.link(linked, request) + (f"<br>{beside}" if beside else ""))
         lines.append([escape(row[figure.language]), *cells])
     head = [figure.word("row"), *[column[figure.language] for column in preset["columns"]]]
     return f"{markdown_table(head, lines)}\n<small>{figure.word('note')}</small>\n"
+
+
+def _memory_and_card(figure: Figure, result: Json) -> tuple[str, str]:
+    return figure.gib(result["memory"]["required_gib"]["mid"]), figure.card(result)
+
+
+def _longest_example(figure: Figure, result: Json) -> tuple[str, str]:
+    """The longest example, rounded down to two figures: nobody should count on the last token."""
+    longest = max(gpu["max_sequence_length"] for gpu in result["gpus"] if gpu["count"] == 1)
+    step = 10 ** max(0, len(str(longest)) - 2)
+    return (number(longest // step * step, figure.language) if longest else figure.word("none")), ""
+
+
+CELLS = {"memory": _memory_and_card, "length": _longest_example}
 
 
 def terms_figure(figure: Figure) -> str:
