@@ -23,6 +23,17 @@ def loss_points(c: Case) -> list[Point]:
     return KINDS[c.plan.loss](c) if c.has_head else []
 
 
+def kept_logits(c: Case) -> float:
+    """Logits that a raw training loop still references during backward.
+
+    Unit: bytes. Formula: 2V·T (4 in fp32); of preference losses the fp32 copy too, and the same of the reference model.
+    """
+    each = c.attention_bytes
+    if c.plan.task in ("dpo", "kto", "orpo", "simpo"):
+        each = (each + 4) * (2 if c.plan.reference in ("copy", "adapter-off") else 1)
+    return each * c.vocabulary * c.scored_tokens
+
+
 def hidden_bytes(c: Case) -> float:
     """The head's input: h per token, in fp32 after an upcast or with fp32 weights and no autocast."""
     return (4 if c.upcast or (c.residual == 4 and not c.autocast) else 2) * c.hidden * c.tokens

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from . import optimizer, sharding, weights
+from . import loss, optimizer, sharding, weights
 from .architecture import Architecture
 from .case import Case
 from .constants import ASSUMPTIONS, MID
@@ -39,8 +39,7 @@ def temporaries(_c: Case, i: Instant) -> float:
 
 def logits(c: Case, i: Instant) -> float:
     """Logits, their fp32 copies and their gradient. Unit: bytes. Formula and source: `loss`."""
-    alive = c.attention_bytes * c.vocabulary * c.scored_tokens if i.outputs else 0
-    return i.work.logits + alive
+    return i.work.logits + (loss.kept_logits(c) if i.outputs else 0.0)
 
 
 def autocast_copies(_c: Case, i: Instant) -> float:
