@@ -300,6 +300,11 @@ def answers() -> None:
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
+def presets() -> None:
+    """Answer every model of the catalog by each usual method, for the page to show before Python runs."""
+    run(sys.executable, "calculator/web/presets.py", "build")
+
+
 def prerender() -> None:
     """Render the calculator, form and answer, into HTML that the pages include."""
     run("node", "calculator/web/prerender.mjs", "build", REPO_URL=REPO_URL)
@@ -502,6 +507,12 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             ("build/answers",),
         ),
         Step(
+            "presets",
+            presets,
+            ("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json", "calculator/web/presets.py"),
+            ("build/app/presets",),
+        ),
+        Step(
             "figures",
             figures,
             (
@@ -519,8 +530,9 @@ STAGES: tuple[tuple[Step, ...], ...] = (
                 *("build/answers/*", "build/app/catalog.json", "build/app/ajuste.whl", "build/pyodide/*"),
                 *("calculator/web/*.js", "calculator/web/prerender.mjs", "calculator/web/strings/*"),
             ),
-            tuple(
-                f"build/includes/{name}.{one}.html" for name in ("calculator", "answer-summary") for one in LANGUAGES
+            (
+                "build/app/names.json",
+                *(f"build/includes/{name}.{one}.html" for name in ("calculator", "answer-summary") for one in LANGUAGES),
             ),
             (REPO_URL,),
         ),

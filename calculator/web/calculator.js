@@ -4,7 +4,7 @@
 import { Combobox } from "./combobox.js";
 import { CHARACTERS_PER_TOKEN } from "./dataset.js";
 import { Engine } from "./engine.js";
-import { FIELDS, flatten, OTHER_METHODS, unflatten } from "./fields.js";
+import { FIELDS, flatten, METHODS, OTHER_METHODS, unflatten } from "./fields.js";
 import { renderForm } from "./form.js";
 import { readNumber } from "./format.js";
 import { fetchConfig, hubName } from "./hub.js";
@@ -70,6 +70,10 @@ class Calculator {
     /** @type {import("./link.js").Then | null} */
     this.then = null;
     this.asked = this.text();
+    /** The request that the answer in view is for. */
+    this.shown = this.asked;
+    /** @type {"built" | "live"} */
+    this.state = "built";
     this.saver = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 
     const { downloads } = known;
@@ -131,6 +135,13 @@ class Calculator {
       const file = event.dataTransfer?.files[0];
       if (file) this.take(file);
     });
+    // A fold's content is printed when it opens; "toggle" does not bubble.
+    const unfold = (/** @type {Event} */ event) => {
+      if (!(event.target instanceof Element) || !event.target.closest("#aj-answer")) return;
+      this.rendered = null;
+      this.render();
+    };
+    root.addEventListener("toggle", unfold, true);
     addEventListener("popstate", () => this.adopt(location.hash));
     addEventListener("hashchange", () => this.adopt(location.hash));
   }
@@ -338,9 +349,29 @@ class Calculator {
     if (text === this.asked && this.answer) return;
     this.asked = text;
     if (this.saver && this.engine.state === "off") return this.offer();
+    if (this.engine.state !== "ready") this.preset(text);
+    if (this.engine.state === "broken") return;
     this.engine.ask(text);
     clearTimeout(this.slow);
-    this.slow = setTimeout(() => this.dim(true), this.engine.state === "ready" ? 300 : 0);
+    this.slow = setTimeout(() => this.dim(text !== this.shown), this.engine.state === "ready" ? 300 : 100);
+  }
+
+  /**
+   * The commonest questions were answered when the site was built: no need to wait for Python, and where Python never
+   * comes they stand for the nearest question.
+   * @param {string} text
+   */
+  async preset(text) {
+    const { model, method } = { ...this.start, ...this.request };
+    const exact = Object.keys(this.request).every((name) => name === "model" || name === "method");
+    if (typeof model !== "string" || (!exact && this.engine.state !== "broken")) return;
+    if (!(model in this.view.names.models) || !METHODS.includes(String(method))) return;
+    const response = await fetch(new URL(`presets/${model}.${method}.json`, this.folder)).catch(() => null);
+    const answer = response?.ok ? await response.json() : null;
+    if (!answer || text !== this.text() || this.engine.state === "ready") return;
+    this.show(answer, exact ? text : "", "built");
+    if (this.engine.state === "broken") this.broken();
+    else this.status(null);
   }
 
   /** Puts the request into the address: one step of the browser's history. */
@@ -380,15 +411,9 @@ class Calculator {
     clearTimeout(this.slow);
     this.root.dataset.answered = String(Number(this.root.dataset.answered ?? 0) + 1);
     if (!answer.ok) return this.refused(answer.error);
-    const { defaults, ...plan } = answer.plan;
-    this.answer = answer;
-    this.plan = flatten(plan);
-    this.sources = defaults;
-    this.filled = filledOf(this.plan, defaults);
     this.faults = Object.fromEntries(Object.entries(this.faults).filter(([name]) => name in this.drafts && name !== "model"));
-    this.dim(false);
     this.status(null);
-    this.render();
+    this.show(answer, request, "live");
     const { version, data, middles } = this.now();
     if (location.hash && request === this.text() && this.fragment() !== "#" && fromFragment(location.hash)) {
       if (this.then) this.compare();
@@ -396,6 +421,19 @@ class Calculator {
     }
     clearTimeout(this.speech);
     this.speech = setTimeout(() => this.speak(), 1000);
+  }
+
+  /**
+   * @param {any} answer
+   * @param {string} request what it answers
+   * @param {"built" | "live"} state
+   */
+  show(answer, request, state) {
+    const { defaults, ...plan } = answer.plan;
+    Object.assign(this, { answer, shown: request, state, sources: defaults, plan: flatten(plan) });
+    this.filled = filledOf(this.plan, defaults);
+    this.dim(request !== this.text());
+    this.render();
   }
 
   now() {
@@ -448,7 +486,8 @@ class Calculator {
     if (this.answer !== this.rendered) {
       this.rendered = this.answer;
       const undo = this.undo.map((step) => step.change);
-      morph(this.find("#aj-answer"), String(renderAnswer(this.answer, view, { state: "live", undo })));
+      const open = (/** @type {string} */ id) => /** @type {HTMLDetailsElement | null} */ (this.root.querySelector(`#${id}`))?.open ?? false;
+      morph(this.find("#aj-answer"), String(renderAnswer(this.answer, view, { state: this.state, undo, open })));
       const strip = this.find("#aj-strip");
       morph(strip, String(renderStrip(this.answer, view)));
       strip.className = `aj-strip aj-${summarize(this.answer, view).verdict}`;
@@ -475,7 +514,7 @@ class Calculator {
 
   /** @param {{sent: number, total: number} | null} progress */
   loading(progress) {
-    if (this.text() === JSON.stringify(this.start)) return; // the answer in view is the right one: nobody waits
+    if (this.text() === this.shown) return; // the answer in view is the right one: nobody waits
     const { view } = this;
     const words = progress
       ? view.say("state.download", { done: this.megabytes(progress.sent), total: this.megabytes(progress.total) })
@@ -493,7 +532,8 @@ class Calculator {
 
   broken() {
     const { view } = this;
-    this.dim(this.text() !== JSON.stringify(this.start));
+    this.dim(this.text() !== this.shown);
+    if (this.text() !== this.shown && this.shown !== "") this.preset(this.text());
     this.status(html`<p>${view.say("state.broken")}</p><pre><code>python -m ajuste '${this.text()}'</code></pre>
       <p><button type="button" data-start="1">${view.say("state.retry")}</button></p>`);
   }

@@ -153,23 +153,32 @@ export function summarize(answer, view) {
  * The whole answer.
  * @param {Answer} answer
  * @param {View} view
- * @param {{state?: "built" | "live", undo?: Flat[]}} [options]
+ * @param {object} [options]
+ * @param {"built" | "live"} [options.state]
+ * @param {Flat[]} [options.undo] changes that a lever made
+ * @param {(id: string) => boolean} [options.open] whether a fold is open: a closed one is not worth printing on each key
  * @returns {Html}
  */
-export function renderAnswer(answer, view, { state = "live", undo = [] } = {}) {
+export function renderAnswer(answer, view, { state = "live", undo = [], open = () => true } = {}) {
   const reading = read(answer, view);
+  /** @type {[string, string | Html, boolean, () => Html][]} */
+  const folds = [
+    ["moments", view.say("fold.moments"), true, () => moments(answer, view)],
+    ["gpus", view.say("fold.gpus"), answer.gpus.length > 0, () => gpuTable(answer, view)],
+    ["bill", view.say("fold.bill"), reading.lead !== null, () => bill(reading.lead, view)],
+    ["time", view.say("fold.time"), answer.time !== null, () => time(answer.time, view)],
+    ["notes", notesTitle(answer, view), notesOf(answer, view).length > 0, () => notes(answer, view)],
+    ["formulas", view.say("fold.formulas"), true, () => formulas(answer, view)],
+  ];
   return html`${verdict(answer, view, reading)}
     ${numbers(answer, view, reading)}
     ${memory(answer, view, reading)}
     ${picks(answer, view)}
     ${levers(answer, view, reading, undo)}
     ${grid(answer, view)}
-    ${offers(answer, view)}
+    ${offers(answer, view, open)}
     ${excluded(answer, view)}
-    <div class="aj-folds">
-      ${moments(answer, view)} ${gpuTable(answer, view)} ${bill(answer, view, reading)} ${time(answer, view)}
-      ${notes(answer, view)} ${formulas(answer, view)}
-    </div>
+    <div class="aj-folds">${folds.map(([id, title, exists, content]) => exists && fold(id, title, open(`fold-${id}`) && content()))}</div>
     ${closing(answer, view, state)}`;
 }
 
@@ -428,8 +437,8 @@ function grid(answer, view) {
   </section>`;
 }
 
-/** @param {Answer} answer @param {View} view */
-function offers(answer, view) {
+/** @param {Answer} answer @param {View} view @param {(id: string) => boolean} open */
+function offers(answer, view, open) {
   const { offers: all, offers_total: total } = answer;
   const more = all.slice(SHOWN_OFFERS);
   return html`<section class="aj-offers" id="offers">
@@ -438,7 +447,7 @@ function offers(answer, view) {
     <p>${all.length ? view.say("offers.count", { count: total }) : view.say("offers.none")}</p>
     ${all.length > 2 && plot(answer, view)}
     ${all.length > 0 && offerTable(all.slice(0, SHOWN_OFFERS), answer, view)}
-    ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${offerTable(more, answer, view)}</details>`}
+    ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${open("more-offers") && offerTable(more, answer, view)}</details>`}
   </section>`;
 }
 
@@ -576,20 +585,19 @@ function moments(answer, view) {
   const rows = answer.memory.moments;
   const end = Math.max(...rows.map((/** @type {any} */ m) => m.gib));
   const peak = answer.memory.whole_run.peak_moment;
-  return fold("moments", view.say("fold.moments"), html`<table class="aj-bars">
+  return html`<table class="aj-bars">
     <thead><tr><th scope="col">${view.say("moments.moment")}</th><th></th><th scope="col" class="aj-n">GiB</th></tr></thead>
     <tbody>${rows.map((/** @type {any} */ m) => html`<tr class="${m.id === peak ? "aj-peak" : "aj-muted"}">
       <th scope="row">${view.name("moment", m.id)}</th><td>${cellStack(segmentsOf(view, m.terms, end), end)}</td>
-      <td class="aj-n">${view.format.amount(m.gib)}</td></tr>`)}</tbody></table>`);
+      <td class="aj-n">${view.format.amount(m.gib)}</td></tr>`)}</tbody></table>`;
 }
 
 /** @param {Answer} answer @param {View} view */
 function gpuTable(answer, view) {
-  if (!answer.gpus.length) return null;
   const gb = (/** @type {GpuRow} */ row) => view.names.gpus[row.id]?.gb ?? 0;
   const rows = [...answer.gpus].sort((a, b) => a.count - b.count || gb(a) - gb(b) || (a.id < b.id ? -1 : 1));
   const { format } = view;
-  return fold("gpus", view.say("fold.gpus"), html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.gpus")}"><table class="aj-bars">
+  return html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.gpus")}"><table class="aj-bars">
     <thead><tr><th scope="col">${view.say("field.gpu")}</th><th scope="col">${view.say("gpus.verdict")}</th><th></th>
       <th scope="col" class="aj-n">${view.say("gpus.need")}</th><th scope="col" class="aj-n">${view.say("gpus.usable")}</th>
       <th scope="col" class="aj-n">${view.say("gpus.batch")}</th><th scope="col" class="aj-n">${view.say("gpus.length")}</th></tr></thead>
@@ -598,19 +606,17 @@ function gpuTable(answer, view) {
       <td class="aj-n">${format.amount(row.required_gib.mid)}</td>
       <td class="aj-n">${row.usable_gib === null ? view.say("gpus.unknown") : format.amount(row.usable_gib)}</td>
       <td class="aj-n">${row.max_micro_batch > 0 ? format.number(row.max_micro_batch) : "—"}</td>
-      <td class="aj-n">${row.max_sequence_length > 0 ? format.number(row.max_sequence_length) : "—"}</td></tr>`)}</tbody></table></div>`);
+      <td class="aj-n">${row.max_sequence_length > 0 ? format.number(row.max_sequence_length) : "—"}</td></tr>`)}</tbody></table></div>`;
 }
 
-/** @param {Answer} answer @param {View} view @param {Reading} reading */
-function bill(answer, view, reading) {
-  const { lead } = reading;
-  if (!lead) return null;
+/** @param {Offer} lead @param {View} view */
+function bill(lead, view) {
   const { format } = view;
   const lines = Object.entries(lead.breakdown_usd);
   const known = lines.filter(([, usd]) => usd !== null && usd !== 0);
   const unknown = lines.filter(([, usd]) => usd === null);
   const facts = lead.unknown.map((/** @type {string} */ fact) => view.name("charge", fact));
-  return fold("bill", view.say("fold.bill"), html`<p>${view.say("bill.for", {
+  return html`<p>${view.say("bill.for", {
       gpu: view.cards(lead.gpus, lead.gpu), provider: view.provider(lead.provider),
       hours: format.duration(lead.billed_hours.mid), price: format.price(lead.usd_per_hour),
     })}</p>
@@ -619,19 +625,18 @@ function bill(answer, view, reading) {
       <td>${cellStack([{ id, gib: Math.max(Number(usd), 0), label: "", tone: "weights" }], lead.usd.mid)}</td><td class="aj-n">${format.usd(Number(usd))}</td></tr>`)}
       ${unknown.map(([id]) => html`<tr><th scope="row">${view.name("charge", id)}</th><td></td><td class="aj-n">${view.say("bill.unknown")}</td></tr>`)}
       <tr class="aj-total"><th scope="row">${view.say("memory.total")}</th><td></td><td class="aj-n">${format.usd(lead.usd.mid)}</td></tr></tbody></table>
-    ${facts.length > 0 && html`<p class="aj-note">${view.say("offers.unknown", { facts: facts.join(", ") })}</p>`}`);
+    ${facts.length > 0 && html`<p class="aj-note">${view.say("offers.unknown", { facts: facts.join(", ") })}</p>`}`;
 }
 
-/** @param {Answer} answer @param {View} view */
-function time(answer, view) {
-  if (!answer.time) return null;
-  const steps = Object.entries(answer.time.breakdown_h).filter(([, hours]) => Number(hours) > 0);
+/** @param {any} spent @param {View} view */
+function time(spent, view) {
+  const steps = Object.entries(spent.breakdown_h).filter(([, hours]) => Number(hours) > 0);
   const whole = steps.reduce((sum, [, hours]) => sum + Number(hours), 0);
-  return fold("time", view.say("fold.time"), html`<p>${view.say("time.rate", { rate: view.format.rate(answer.time.tokens_per_second.mid) })}
-      (${view.format.rate(answer.time.tokens_per_second.low)}–${view.format.rate(answer.time.tokens_per_second.high)})</p>
+  return html`<p>${view.say("time.rate", { rate: view.format.rate(spent.tokens_per_second.mid) })}
+      (${view.format.rate(spent.tokens_per_second.low)}–${view.format.rate(spent.tokens_per_second.high)})</p>
     <table class="aj-bars"><thead><tr><th scope="col">${view.say("time.step")}</th><th></th><th scope="col" class="aj-n">${view.say("time.hours")}</th></tr></thead>
     <tbody>${steps.map(([id, hours]) => html`<tr><th scope="row">${view.name("step", id)}</th>
-      <td>${cellStack([{ id, gib: Number(hours), label: "", tone: "weights" }], whole)}</td><td class="aj-n">${view.format.duration(Number(hours))}</td></tr>`)}</tbody></table>`);
+      <td>${cellStack([{ id, gib: Number(hours), label: "", tone: "weights" }], whole)}</td><td class="aj-n">${view.format.duration(Number(hours))}</td></tr>`)}</tbody></table>`;
 }
 
 /**
@@ -665,23 +670,24 @@ function adviceValue(view, name, value) {
   return Number.isInteger(value) ? format.number(value) : format.figures(value, 2);
 }
 
+/** Advice that is not under the verdict already. @param {Answer} answer @param {View} view @returns {any[]} */
+const notesOf = (answer, view) => answer.advice.filter((/** @type {any} */ a) => a.severity !== "serious" && view.knows(`advice.${a.id}`));
+
 /** @param {Answer} answer @param {View} view */
-function notes(answer, view) {
-  const known = answer.advice.filter((/** @type {any} */ a) => a.severity !== "serious" && view.knows(`advice.${a.id}`));
-  if (!known.length) return null;
-  const title = html`${view.say("fold.notes")} <small>${view.format.number(known.length)}</small>`;
-  return fold("notes", title, html`<ul>${known.map((/** @type {any} */ a) => html`<li class="aj-${a.severity}">${advice(view, a)}</li>`)}</ul>`);
-}
+const notesTitle = (answer, view) => html`${view.say("fold.notes")} <small>${view.format.number(notesOf(answer, view).length)}</small>`;
+
+/** @param {Answer} answer @param {View} view */
+const notes = (answer, view) => html`<ul>${notesOf(answer, view).map((a) => html`<li class="aj-${a.severity}">${advice(view, a)}</li>`)}</ul>`;
 
 /** @param {Answer} answer @param {View} view */
 function formulas(answer, view) {
-  return fold("formulas", view.say("fold.formulas"), html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.formulas")}"><table>
+  return html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.formulas")}"><table>
     <thead><tr><th scope="col">${view.say("memory.thing")}</th><th scope="col" class="aj-n">GiB</th><th scope="col">${view.say("memory.formula")}</th>
       <th scope="col">${view.say("formulas.assumption")}</th></tr></thead>
     <tbody>${answer.memory.terms.map((/** @type {any} */ term) => html`<tr><th scope="row">${view.name("term", term.id)}</th>
       <td class="aj-n">${view.format.figures(term.gib, 3)}</td><td><code>${term.formula}</code></td>
       <td>${term.assumptions.map((/** @type {string} */ id, /** @type {number} */ i) => html`${i > 0 && ", "}<a href="${view.base}methodology/#${id}">${id}</a>`)}</td></tr>`)}</tbody></table></div>
-    <p><a href="${view.base}methodology/">${view.say("formulas.more")}</a></p>`);
+    <p><a href="${view.base}methodology/">${view.say("formulas.more")}</a></p>`;
 }
 
 /** @param {Answer} answer @param {View} view @param {"built" | "live"} state */
