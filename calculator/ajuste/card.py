@@ -42,7 +42,8 @@ def card_of(plan: Plan) -> Card:
     kind = "full" if plan.trains_base else "quantised" if plan.is_quantized else "adapter"
     residual = _assumption(f"residual-{kind}-sharded" if sharded else f"residual-{kind}")
     varied = plan.padding != "packed" and not plan.dataset.group_by_length
-    blocks, slack = _assumption("reserved-blocks"), _assumption("allocator-slack")
+    gathers = plan.parallel.strategy in ("zero3", "fsdp1", "fsdp2")
+    blocks, slack = _assumption("reserved-blocks"), _assumption(f"allocator-slack{'-sharded' if gathers else ''}")
     lengths = _assumption("reserved-varied-lengths") if varied else NOTHING
     if plan.allocator == "expandable":
         slack = blocks = _assumption("allocator-slack-expandable")
