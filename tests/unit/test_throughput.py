@@ -1,0 +1,202 @@
+"""Tokens per second: the count by hand on a tiny model, and what must follow when the question changes."""
+
+import pytest
+
+import ajuste
+from ajuste.catalog import Gpu
+from ajuste.constants import MID
+from ajuste.fit import Inverse
+from ajuste.resolve import resolve
+from ajuste.throughput import (
+    compute_of,
+    link_bytes_per_second,
+    matmul_tflops,
+    micro_batch_seconds,
+    overlapped,
+    rates_of,
+    stack_of,
+    step_seconds,
+    tokens_per_second,
+    work_of,
+)
+
+from .conftest import LLAMA_8B, TINY
+
+EMPTY = ajuste.load_catalog("{}")
+# A copy of the assumptions in which every efficiency is 1 and every cost 0: what is left is the count.
+IDEAL = MID | {
+    "matmul-efficiency": 1.0,
+    "stack-eager": 1.0,
+    "matmul-ampere": 1.0,
+    "peft-efficiency": 1.0,
+    "attention-efficiency": 1.0,
+    "elementwise-traffic": 0.0,
+    "logits-traffic": 0.0,
+    "adapter-traffic": 0.0,
+    "launch-seconds": 0.0,
+    "optimizer-bytes": 0.0,
+    "transfer-exposed": 0.0,
+}
+
+
+def resolved(**request: object):
+    base = {"model": TINY, "method": "full", "framework": "hf", "padding": "packed", "sequence_length": 1024}
+    base |= {"dataset": {"mean_tokens": 1024, "pack_efficiency": 1}, "gradient_checkpointing": "none"}
+    return resolve(base | request, EMPTY)
+
+
+def card(catalog: ajuste.Catalog, name: str = "large-80gb", **changes: object) -> Gpu:
+    return catalog.gpus[name]._replace(**changes)
+
+
+def test_flops_by_hand(catalog):
+    # TINY: per layer q, o 256×256, k, v 256×128, gate, up, down 256×512: 2·65,536 + 2·32,768 + 3·131,072 = 589,824;
+    # two layers 1,179,648; head 1000 × 256 = 256,000. Full: 6 × 1,435,648 = 8,613,888 FLOPs per token.
+    plan, arch = resolved()
+    assert work_of(plan, arch, IDEAL).flops == 8_613_888
+    # LoRA skips the gradient of frozen weights: 4 × 1,435,648.
+    assert work_of(*resolved(method="lora", lora={"rank": 8}), IDEAL).flops == 5_742_592
+    # Checkpointing runs the layers forward once more: + 2 × 1,179,648.
+    again = work_of(*resolved(gradient_checkpointing="full"), IDEAL)
+    assert again.flops == 8_613_888 + 2_359_296
+    # Causal attention, forward 2·q per attended token, backward 2.5 times that: 7 · 256 · 2 layers = 3,584.
+    assert work_of(plan, arch, IDEAL).attention == ((3584.0, 0.0),)
+
+
+def test_seconds_by_hand(catalog):
+    # 1,024 tokens at 240 TFLOP/s (matrix products and attention), weights read three times at 2 TB/s:
+    # 1024 × (8,613,888 + 3,584 × 1,024) / 240e12 + 3 × 2 × 1,435,648 / 2e12 = 52.4e-6 + 4.3e-6 s.
+    plan, arch = resolved(micro_batch=1)
+    rates = rates_of(card(catalog), "bf16", plan, IDEAL)
+    work = work_of(plan, arch, IDEAL)
+    by_hand = 1024 * (8_613_888 + 3584 * 1024) / 240e12 + 6 * 1_435_648 / 2e12
+    assert micro_batch_seconds(work, rates, 1024, 1024, IDEAL) == pytest.approx(by_hand)
+    assert step_seconds(work, rates, IDEAL) == 0
+    assert tokens_per_second(work, rates, plan, 1, 1, IDEAL) == pytest.approx(1024 / by_hand)
+
+
+def test_a_window_bounds_attention(catalog):
+    # Beyond the window a token meets 2 × window in causal-half units.
+    config = TINY | {"model_type": "mistral", "sliding_window": 128}
+    plan, arch = resolved(model=config, micro_batch=1)
+    work, rates = work_of(plan, arch, IDEAL), rates_of(card(catalog), "bf16", plan, IDEAL)
+    long = micro_batch_seconds(work, rates, 1000, 100_000, IDEAL)
+    assert long == pytest.approx(micro_batch_seconds(work, rates, 1000, 256, IDEAL))
+
+
+def test_overlap():
+    assert overlapped(3.0, 1.0, 0.1) == pytest.approx(3.1)
+    assert overlapped(1.0, 3.0, 0.0) == 3.0
+
+
+def speed(catalog, gpu: Gpu | None = None, batch: int = 4, **request: object) -> float:
+    plan, arch = resolved(model=LLAMA_8B, **request)
+    work = work_of(plan, arch)
+    return tokens_per_second(work, rates_of(gpu or card(catalog), work.compute, plan), plan, batch, 1)
+
+
+def test_what_makes_it_slower_or_faster(catalog):
+    base = speed(catalog, method="lora")
+    assert speed(catalog, method="full") < base
+    assert speed(catalog, method="lora", gradient_checkpointing="full") < base
+    assert speed(catalog, method="lora", attention="eager") < base
+    assert speed(catalog, method="dora") < base
+    assert speed(catalog, method="lora", kernels="liger") > base
+    assert speed(catalog, method="lora", base_dtype="fp32", autocast=False) < base / 3
+    assert speed(catalog, method="lora", batch=1) < base
+
+
+def test_quantised_bases_cost_time_on_short_batches_only(catalog):
+    def penalty(batch: int) -> float:
+        return speed(catalog, method="lora", batch=batch) / speed(catalog, method="qlora", batch=batch)
+
+    assert penalty(1) > penalty(4) > penalty(32)
+    assert penalty(32) < 1.1
+
+
+def test_cards_without_bf16_compute_in_fp16(catalog):
+    old = card(catalog, "old-16gb", bf16_dense_tflops=None, fp16_dense_tflops=65, gemm_measured_tflops=None)
+    assert speed(catalog, old, method="lora") > 0
+    assert rates_of(old, "bf16", resolved()[0]).matmul == rates_of(old, "fp16", resolved()[0]).matmul
+
+
+def test_power_limits_a_card(catalog):
+    ada = card(catalog, gemm_measured_tflops=None, bf16_dense_tflops=121, architecture="Ada", memory_type="GDDR6")
+    # 72 W × 0.65 TFLOP/s per W = 46.8, far below 0.85 × 121; at 300 W the peak decides.
+    assert matmul_tflops(ada._replace(tdp_w=72), "bf16") == pytest.approx(
+        72 * MID["matmul-tflops-per-watt-ada"]
+    )
+    assert matmul_tflops(ada._replace(tdp_w=300), "bf16") == pytest.approx(121 * MID["matmul-share-of-peak"])
+
+
+def test_links(catalog):
+    one, two = resolved()[0], resolved(parallel={"gpus_per_node": 8, "nodes": 2})[0]
+    nvlink = card(catalog, interconnect="nvlink4", interconnect_gb_per_s=900)
+    assert link_bytes_per_second(nvlink, one) == pytest.approx(450e9 * MID["nvlink-efficiency"])
+    assert link_bytes_per_second(card(catalog), one) == pytest.approx(32e9 * MID["pcie-efficiency"])
+    # A bridge joins two cards, and rented machines rarely have it: PCIe.
+    bridge = card(catalog, interconnect="nvlink bridge", interconnect_gb_per_s=600)
+    assert link_bytes_per_second(bridge, one) == link_bytes_per_second(card(catalog), one)
+    assert link_bytes_per_second(nvlink, two) == pytest.approx(1e9 * MID["network-gb-per-s"])
+
+
+def test_sharding_over_pcie_is_slower_than_copies(catalog):
+    def several(strategy: str, gpu: Gpu) -> float:
+        return speed(catalog, gpu, batch=1, method="lora", parallel={"strategy": strategy, "gpus_per_node": 4})
+
+    nvlink = card(catalog, interconnect="nvlink4", interconnect_gb_per_s=900)
+    assert several("fsdp2", card(catalog)) < 0.6 * several("ddp", card(catalog))
+    assert several("fsdp2", nvlink) > 0.9 * several("ddp", nvlink)
+
+
+def test_layers_shared_out_by_device_map_run_one_at_a_time(catalog):
+    alone = speed(catalog, method="lora")
+    assert speed(catalog, method="lora", parallel={"strategy": "device-map", "gpus_per_node": 4}) == pytest.approx(alone, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("request_", "stack"),
+    [
+        ({"framework": "hf"}, "eager"),
+        ({"framework": "trl", "kernels": "liger"}, "fused"),
+        ({"framework": "unsloth"}, "fused"),
+        ({"framework": "torchtune"}, "fused"),
+        ({"framework": "torchtune", "compile": True}, "compiled"),
+        ({"framework": "megatron"}, "vendor"),
+    ],
+)
+def test_the_stack_is_what_the_request_says(request_: dict, stack: str):
+    assert stack_of(resolved(**request_)[0]) == stack
+
+
+@pytest.mark.parametrize(
+    ("request_", "compute"),
+    [
+        ({"precision": "bf16-mixed"}, "bf16"),
+        ({"precision": "fp8-mixed"}, "fp8"),
+        ({"precision": "fp32"}, "fp32"),
+        ({"method": "lora", "base_dtype": "fp32", "autocast": True}, "bf16"),
+        ({"method": "lora", "base_dtype": "fp16"}, "fp16"),
+    ],
+)
+def test_number_formats(request_: dict, compute: str):
+    assert compute_of(resolved(**request_)[0]) == compute
+
+
+@pytest.mark.parametrize("power", [1.0, 1.7, 0.5])
+def test_the_inverse_of_a_growing_need_is_exact(power: float):
+    def need(n: int) -> float:
+        return 10 + 3 * n**power
+
+    inverse = Inverse(need, 5_000)
+    for room in (0, 12.9, 13, 13.1, 50, 100, 1234.5, 10_000, 1e9):
+        exact = max((n for n in range(1, 5_001) if need(n) <= room), default=0)
+        assert inverse.largest(room) == exact
+
+
+def test_hopper_is_faster_than_ampere_and_consumer_cards_are_between(real):
+    def on(name: str) -> float:
+        return speed(real, real.gpus[name], method="qlora", gradient_checkpointing="full")
+
+    assert on("t4-16gb") < on("rtx-3090-24gb") < on("rtx-4090-24gb") < on("a100-sxm-80gb") < on("h100-sxm-80gb")
+    assert on("h100-sxm-80gb") < on("b200-sxm-180gb")
