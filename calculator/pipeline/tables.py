@@ -22,6 +22,7 @@ from pipeline.text import (
     issue_form,
     link,
     number,
+    percent,
     short_number,
     unknown,
     usd,
@@ -44,6 +45,9 @@ def tables(data: Data, as_of: datetime.date, past: History) -> dict[str, str]:
     offers = frame(data, as_of)
     makers = {
         "prices-cheapest": lambda language: prices_cheapest(data, offers, language),
+        "prices-by-provider": lambda language: prices_by_provider(data, offers, language),
+        "prices-by-tier": lambda language: prices_by_tier(data, offers, language),
+        "prices-spot": lambda language: prices_spot(data, offers, language),
         "prices-all": lambda language: prices_all(data, offers, past, language),
         "gpus": lambda language: gpus(data, language),
         "models": lambda language: models(data, language),
@@ -68,7 +72,8 @@ def frame(data: Data, as_of: datetime.date) -> pd.DataFrame:
     offers.loc[listed, "rank"] = 2
     offers.loc[listed & (offers["age"] <= STALE), "rank"] = 1
     offers.loc[listed & (offers["age"] <= OLD), "rank"] = 0
-    return offers.sort_values(["gpu", "per_gpu", "gpus", "provider", "offer"], kind="stable", ignore_index=True)
+    order = ["gpu", "rank", "purchase", "per_gpu", "gpus", "provider", "offer"]
+    return offers.sort_values(order, kind="stable", ignore_index=True)
 
 
 # --- prices ---
@@ -124,19 +129,149 @@ def cheaper_but_older(offers: pd.DataFrame, leading: pd.DataFrame) -> pd.DataFra
     others = offers[offers["purchase"] == "on-demand"]
     lower = others["rank"] > others["gpu"].map(leading["rank"])
     cheaper = others["per_gpu"] <= 0.8 * others["gpu"].map(leading["per_gpu"])
-    others = others[lower & cheaper]
+    others = others[lower & cheaper].sort_values("per_gpu", kind="stable")
     return others.groupby("gpu").head(1).set_index("gpu", drop=False)
 
 
+def prices_by_provider(data: Data, offers: pd.DataFrame, language: str) -> str:
+    """What each provider sells: how much, from which price, and how fresh that is."""
+    if offers.empty:
+        return word("no_data", language) + "\n"
+    names, sellers = _names(data), _provider_names(data)
+    heads = [
+        Head(word("provider", language)),
+        Head(word("offers", language), number=True),
+        Head(word("gpus_sold", language), number=True),
+        Head(word("cheapest", language), number=True),
+        Head(word("spot_offers", language), number=True),
+        Head(word("seen", language)),
+    ]
+    lines = []
+    for provider, group in offers.groupby("provider", sort=False):
+        on_demand = group[group["purchase"] == "on-demand"]
+        best = _records((on_demand if len(on_demand) else group).nsmallest(1, "per_gpu"))[0]
+        freshest = _records(group.nsmallest(1, "age"))[0]
+        spot = int((group["purchase"] == "spot").sum())
+        lines.append(
+            Line(
+                anchor("provider", provider),
+                [
+                    Cell(escape(sellers[provider])),
+                    Cell(str(len(group)), len(group)),
+                    Cell(str(group["gpu"].nunique()), group["gpu"].nunique()),
+                    Cell(
+                        f"{usd(best['per_gpu'], language)} <small>{escape(names[best['gpu']])}</small>",
+                        round(best["per_gpu"], 6),
+                    ),
+                    Cell(str(spot), spot),
+                    _seen(freshest, language),
+                ],
+                _style(freshest),
+            )
+        )
+    return table(word("provider", language), heads, sorted(lines, key=lambda line: line.cells[0].html.casefold()))
+
+
+def prices_by_tier(data: Data, offers: pd.DataFrame, language: str) -> str:
+    """Consumer, workstation and data-centre cards: what they cost and what they have, GPU by GPU as the data says."""
+    if offers.empty:
+        return word("no_data", language) + "\n"
+    cards = pd.DataFrame([row.values for row in data.gpus]).set_index("id")
+    on_demand = offers[offers["purchase"] == "on-demand"].join(cards[["class", "usable_gib", "ecc"]], on="gpu")
+    heads = [
+        Head(word("tier", language)),
+        Head(word("gpu", language), number=True),
+        Head(word("offers", language), number=True),
+        Head(word("cheapest", language), number=True),
+        Head(word("median_price", language), number=True),
+        Head(word("per_gib", language), number=True),
+        Head(word("ecc", language), number=True),
+        Head(word("sellers", language), number=True),
+    ]
+    lines = []
+    for tier, group in on_demand.groupby("class", sort=False):
+        per_gib = (group["per_gpu"] / group["usable_gib"]).median()
+        kinds = group.drop_duplicates("gpu")
+        with_ecc = int(kinds["ecc"].eq(True).sum())
+        lines.append(
+            Line(
+                anchor("tier", tier),
+                [
+                    Cell(word(str(tier), language)),
+                    Cell(str(len(kinds)), len(kinds)),
+                    Cell(str(len(group)), len(group)),
+                    Cell(usd(group["per_gpu"].min(), language), round(group["per_gpu"].min(), 6)),
+                    Cell(usd(group["per_gpu"].median(), language), round(group["per_gpu"].median(), 6)),
+                    Cell(usd(per_gib, language), round(per_gib, 6)),
+                    Cell(word("of", language, n=with_ecc, total=len(kinds)), with_ecc),
+                    Cell(str(group["provider"].nunique()), group["provider"].nunique()),
+                ],
+            )
+        )
+    return table(word("tier", language), heads, sorted(lines, key=lambda line: float(line.cells[4].sort or 0)))
+
+
+def prices_spot(data: Data, offers: pd.DataFrame, language: str) -> str:
+    """The same offer on demand and on spot: what interruptions save."""
+    names, sellers = _names(data), _provider_names(data)
+    notices = {row.values["id"]: row.values["spot_notice_seconds"] for row in data.providers}
+    pairs = _spot_pairs(offers)
+    heads = [
+        Head(word("gpu", language)),
+        Head(word("provider", language)),
+        Head(word("offer", language)),
+        Head(word("on_demand_price", language), number=True),
+        Head(word("spot_price", language), number=True),
+        Head(word("saving", language), number=True),
+        Head(word("notice_given", language), number=True),
+        Head(word("seen", language)),
+    ]
+    lines = []
+    for pair in _records(pairs):
+        notice = notices[pair["provider"]]
+        lines.append(
+            Line(
+                anchor("spot", pair["provider"], pair["offer"], pair["region"], pair["gpu"], pair["gpus"]),
+                [
+                    Cell(escape(names[pair["gpu"]])),
+                    Cell(escape(sellers[pair["provider"]])),
+                    Cell(
+                        escape(pair["offer"]) + (f" <small>{escape(pair['region'])}</small>" if pair["region"] else "")
+                    ),
+                    Cell(usd(pair["per_gpu_on_demand"], language), round(pair["per_gpu_on_demand"], 6)),
+                    Cell(usd(pair["per_gpu"], language) + _marks(pair, language), round(pair["per_gpu"], 6)),
+                    Cell(percent(pair["saving"], language), round(pair["saving"], 4)),
+                    Cell(duration(notice, language), notice) if notice else Cell(unknown(language), ""),
+                    _seen(pair, language),
+                ],
+                _style(pair),
+            )
+        )
+    return table(word("spot", language), heads, lines) if lines else word("no_data", language) + "\n"
+
+
+def _spot_pairs(offers: pd.DataFrame) -> pd.DataFrame:
+    """Spot offers with the on-demand price of the very same offer, largest saving first."""
+    if offers.empty:
+        return offers
+    same = ["provider", "offer", "region", "gpu", "gpus"]
+    keyed = offers.assign(region=offers["region"].fillna(""))
+    on_demand = keyed[keyed["purchase"] == "on-demand"]
+    spot = keyed[keyed["purchase"] == "spot"]
+    pairs = spot.merge(on_demand[[*same, "per_gpu"]], on=same, suffixes=("", "_on_demand"))
+    pairs["saving"] = 1 - pairs["per_gpu"] / pairs["per_gpu_on_demand"]
+    return pairs.sort_values(["saving", "provider", "offer"], ascending=[False, True, True], kind="stable")
+
+
 def prices_all(data: Data, offers: pd.DataFrame, past: History, language: str) -> str:
-    """Every offer, folded by GPU, cheapest first."""
+    """Every offer, folded by GPU: what leads first, the cheapest of each kind before the others."""
     if offers.empty:
         return word("no_data", language) + "\n"
     names, sellers = _names(data), _provider_names(data)
     parts = []
     for gpu, group in offers.groupby("gpu", sort=False):
         lines = [_offer_line(offer, sellers, language) for offer in _records(group)]
-        price = usd(group["per_gpu"].min(), language)
+        price = usd(group["per_gpu"].iloc[0], language)
         count = word(
             "offers_from" if len(group) > 1 else "offer_from", language, n=number(len(group), language), price=price
         )
@@ -167,40 +302,41 @@ def _offer_heads(language: str) -> list[Head]:
     return [
         Head(word("provider", language)),
         Head(word("offer", language)),
-        Head(word("gpus", language), number=True),
-        Head(word("region", language)),
-        Head(word("purchase", language)),
-        Head(word("price", language), number=True),
         Head(word("price_per_gpu", language), number=True),
+        Head(word("price", language), number=True),
+        Head(word("purchase", language)),
         Head(word("seen", language)),
         Head(word("correct", language)),
     ]
 
 
 def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -> Line:
-    marks = [word("scaled", language)] if offer["price_basis"] == "scaled" and "average" not in offer["assumed"] else []
-    marks += [word(mark, language) for mark in offer["assumed"]]
-    marks += [word("doubtful", language)] if offer["confidence"] == "C" else []
-    shown = escape(offer["offer"]) + "".join(f" <small>{escape(mark)}</small>" for mark in marks)
+    region = f" <small>{escape(offer['region'])}</small>" if offer["region"] else ""
+    correct = [
+        link(issue_form(offer), word("still_right", language)),
+        link(edit_link(offer["path"]), word("edit", language)),
+    ]
     return Line(
         anchor(*(offer[name] for name in ("provider", "offer", "region", "gpu", "gpus", "purchase"))),
         [
             Cell(escape(sellers[offer["provider"]])),
-            Cell(shown),
-            Cell(str(offer["gpus"]), offer["gpus"]),
-            Cell(escape(offer["region"]) if offer["region"] else unknown(language)),
-            Cell(word(offer["purchase"], language)),
-            Cell(usd(offer["usd_per_hour"], language), offer["usd_per_hour"]),
+            Cell(escape(offer["offer"]) + region + _marks(offer, language)),
             Cell(usd(offer["per_gpu"], language), round(offer["per_gpu"], 6)),
+            Cell(f"{usd(offer['usd_per_hour'], language)} <small>{offer['gpus']} GPU</small>", offer["usd_per_hour"]),
+            Cell(word(offer["purchase"], language)),
             _seen(offer, language),
-            Cell(
-                f"{link(issue_form(offer), word('still_right', language))} "
-                f"{link(edit_link(offer['path']), word('edit', language))}",
-                "",
-            ),
+            Cell(" ".join(correct), ""),
         ],
         _style(offer),
     )
+
+
+def _marks(offer: dict[str, Any], language: str) -> str:
+    """What is not plain about an offer: computed, assumed, of an estimated date."""
+    marks = [word("scaled", language)] if offer["price_basis"] == "scaled" and "average" not in offer["assumed"] else []
+    marks += [word(mark, language) for mark in offer["assumed"]]
+    marks += [word("doubtful", language)] if offer["confidence"] == "C" else []
+    return "".join(f" <small>{escape(mark)}</small>" for mark in marks)
 
 
 def _priced(offer: dict[str, Any] | None, sellers: dict[str, str], language: str, with_age: bool = False) -> Cell:
@@ -212,11 +348,12 @@ def _priced(offer: dict[str, Any] | None, sellers: dict[str, str], language: str
 
 
 def _seen(offer: dict[str, Any] | None, language: str) -> Cell:
+    """The day someone looked, as the link to where they looked, and how long ago that is."""
     if offer is None:
         return Cell(unknown(language), "")
     when = f'<time datetime="{offer["checked"]}">{offer["checked"]}</time>'
-    days = age(offer["age"], language)
-    return Cell(f"{when} <small>{days}</small> {link(offer['source_url'], word('source', language))}", offer["age"])
+    source = f'<a href="{escape(offer["source_url"])}" title="{word("source", language)}">{when}</a>'
+    return Cell(f"{source} <small>{age(offer['age'], language)}</small>", offer["age"])
 
 
 def _style(offer: dict[str, Any] | None) -> str:

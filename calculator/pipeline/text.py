@@ -59,9 +59,14 @@ def usd(value: float, language: str) -> str:
     )
 
 
+def percent(share: float, language: str) -> str:
+    """0.66 → «66 %» or “66%”."""
+    return f"{share * 100:.0f}\u00a0%" if language == "es" else f"{share:.0%}"
+
+
 def age(days: int, language: str) -> str:
     """«1 día», “21 days”."""
-    return word("day" if days == 1 else "days", language, n=number(days, language))
+    return word("day" if days == 1 else "days", language, n=number(days, language)).replace(" ", "\u00a0")
 
 
 def duration(seconds: float, language: str) -> str:

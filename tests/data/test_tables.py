@@ -93,7 +93,7 @@ def test_numbers_are_of_the_language() -> None:
     assert usd(0.74, "es") == "US$\u00a00,74"
     assert usd(0.74, "en") == "$0.74"
     assert usd(0.0712, "en") == "$0.071"
-    assert (age(1, "es"), age(21, "en")) == ("1 día", "21 days")
+    assert (age(1, "es"), age(21, "en")) == ("1\u00a0día", "21\u00a0days")
     assert (duration(60, "es"), duration(600, "en"), duration(0.000001, "en")) == ("minuto", "10 min", "microsecond")
 
 
@@ -105,14 +105,14 @@ def test_a_fresh_published_price_leads_and_an_older_cheaper_one_is_only_mentione
     assert leading["offer"] == "1x RTX 4090"
     shown = tables(data, TODAY, {})["prices-cheapest.en.md"]
     assert "$0.69" in shown
-    assert "$0.30 <small>Acme · 121 days</small>" in shown
+    assert "$0.30 <small>Acme · 121\u00a0days</small>" in shown
 
 
 def test_prices_over_sixty_days_are_greyed(price: str, with_prices) -> None:
     rows = [price, price.replace("1x", "2x").replace("2026-11-09", "2026-09-30")]
     text = tables(with_prices(*rows), TODAY, {})["prices-all.es.md"]
     assert re.findall(r'<tr id="acme-(\dx)-rtx[^"]*" class="old">', text) == ["2x"]
-    assert "61 días" in text
+    assert "61\u00a0días" in text
 
 
 def test_text_of_the_data_is_escaped(price: str, with_prices) -> None:
@@ -162,9 +162,9 @@ def test_five_thousand_offers_take_seconds_and_fold(root: Path) -> None:
         row._replace(values=row.values | {"offer": f"{row.values['offer']} {number}"})
         for number, row in enumerate(rows)
     ]
-    start = time.perf_counter()
+    start = time.process_time()
     text = tables(data._replace(prices=copies), TODAY, {})["prices-all.en.md"]
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     outline = Outline(text)
     assert len(set(outline.ids)) == len(outline.ids) > 5_000
     # A reader sees one line per GPU; inside, the cheapest twelve and a fold with the rest.
