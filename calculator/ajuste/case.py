@@ -129,9 +129,15 @@ class Case:
             self.trainable = self.trained_layers * self.layer.parameters
         else:
             self.trainable = arch.parameters + (arch.vision if plan.vision == "trained" else 0)
-        # Embedding and head are trained with all weights, or as PEFT's copies.
-        self.trains_head = plan.method in ("full", "galore", "lomo") and self.has_head
-        self.trains_embedding = plan.method in ("full", "galore", "lomo") and self.has_embedding
+        # Embedding and head are trained with all weights, or as copies that PEFT makes in the base's own dtype.
+        everything = plan.method in ("full", "galore", "lomo")
+        self.trains_head = (everything or plan.train_embeddings) and self.has_head
+        self.trains_embedding = (everything or plan.train_embeddings) and self.has_embedding
+        self.copies = arch.embedding * self.embeddings if plan.train_embeddings and not self.full else 0
+        self.head_gradient = self.gradient if self.full else 4 if self.upcast else self.weight
+        if self.copies:
+            mean = (self.adapter * (self.trainable - self.copies) + self.head_gradient * self.copies) / self.trainable
+            self.kept_gradient = self.moment = mean
 
     def _shares(self, plan: Plan) -> None:
         """The part of weights, gradients and states that this rank keeps."""

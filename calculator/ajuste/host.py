@@ -85,7 +85,7 @@ def checkpoint_bytes(c: Case) -> float:
 
     Unit: bytes. Formula: trained parameters × their bytes, + optimizer states when they are saved.
     """
-    trained = c.trainable * (c.weight if c.full else c.adapter)
+    trained = c.trainable * (c.weight if c.full else c.kept_gradient)
     return trained + (state_bytes(c) if c.plan.save.states else 0.0)
 
 

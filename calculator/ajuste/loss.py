@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .case import Case
 
 
+PREFERENCE = ("dpo", "kto", "orpo", "simpo")
 # Families whose loss was computed in 16 bit while it was part of the model's own code.
 SIXTEEN_BIT_LOSS = ("gpt2", "gpt_bigcode", "gpt_neox", "gptj", "bloom", "opt", "falcon", "mpt")
 
@@ -29,7 +30,7 @@ def kept_logits(c: Case) -> float:
     Unit: bytes. Formula: 2V·T (4 in fp32); of preference losses the fp32 copy too, and the same of the reference model.
     """
     each = c.attention_bytes
-    if c.plan.task in ("dpo", "kto", "orpo", "simpo"):
+    if c.plan.task in PREFERENCE:
         each = (each + 4) * (2 if c.plan.reference in ("copy", "adapter-off") else 1)
     return each * c.vocabulary * c.scored_tokens
 
@@ -52,9 +53,11 @@ def default(c: Case) -> list[Point]:
     cap = 2 if c.arch.logit_softcap else 0
     hidden = 0.0 if c.full and not (c.residual == 4 and c.autocast) else hidden_bytes(c)
     forward, backward = (8 if written == 4 else 10) + cap, 12 + cap
+    if c.plan.task in PREFERENCE and c.plan.reference in ("copy", "adapter-off"):
+        forward += 4  # the policy's log-softmax waits while the reference model runs
     if c.plan.logits_shift_copy:
         if c.arch.family in SIXTEEN_BIT_LOSS:
-            forward = backward = 8
+            forward, backward = (12, 12) if c.plan.autocast else (8, 8)  # autocast computes a loss in fp32
         else:
             forward += 2 if c.old_loss and written == 2 else 4
     points = [
@@ -71,7 +74,7 @@ def head_backward(c: Case, logits: float) -> list[Point]:
     gradient = (2 if c.autocast or c.weight == 2 else 4) * c.arch.embedding
     hidden = c.attention_bytes * c.hidden * c.tokens
     points = [Point("head_backward", temporaries=hidden, gradients=gradient, logits=logits)]
-    if c.autocast:  # the 16-bit gradient is copied into the fp32 one
+    if c.autocast and c.weight == 4:  # the 16-bit gradient is copied into the fp32 one
         points.append(Point("head_backward", gradients=gradient + 4 * c.arch.embedding))
     return points
 
@@ -84,7 +87,8 @@ def in_place(c: Case) -> list[Point]:
     """
     each = 8
     if c.plan.logits_shift_copy:
-        each = 6 if c.arch.family in SIXTEEN_BIT_LOSS else 8 if c.old_loss else 10
+        sixteen_bit = c.arch.family in SIXTEEN_BIT_LOSS and not c.plan.autocast
+        each = 6 if sixteen_bit else 8 if c.old_loss else 10
     logits = each * c.vocabulary * c.scored_tokens
     points = [Point("loss", temporaries=hidden_bytes(c), logits=logits), Point("loss_backward", logits=logits)]
     return points + head_backward(c, c.attention_bytes * c.vocabulary * c.scored_tokens)

@@ -170,9 +170,10 @@ def _head_gradient(c: Case) -> float:
     if not c.trains_head or (c.accumulates and not c.arch.tied):
         return 0.0
     if c.plan.optimizer_in_backward or c.plan.method == "lomo":
-        return c.gradient * c.arch.embedding if c.arch.tied else 0.0
+        return c.head_gradient * c.arch.embedding if c.arch.tied else 0.0
     whole = c.plan.parallel.strategy.startswith("fsdp")  # the outermost unit reduces its gradients last
-    return (c.gradient if whole else c.kept_gradient * c.gradient_share) * c.arch.embedding
+    kept = c.kept_gradient if c.full else c.head_gradient
+    return (c.head_gradient if whole else kept * c.gradient_share) * c.arch.embedding
 
 
 def _embedding_backward(c: Case) -> Instant:
@@ -180,7 +181,7 @@ def _embedding_backward(c: Case) -> Instant:
 
     Under FSDP the outermost unit's gradients are whole, and flattened (FSDP1) once more before they are reduced.
     """
-    one = float(c.gradient * c.arch.embedding)
+    one = float(c.head_gradient * c.arch.embedding)
     extra = 2 * one if c.arch.tied else 0.0
     if c.gathers and c.plan.parallel.strategy.startswith("fsdp"):
         extra = 2 * one * c.embeddings

@@ -94,7 +94,9 @@ def layer_gradients(c: Case) -> float:
     """Gradients that one layer of average size leaves behind. Unit: bytes."""
     if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
         return 0.0
-    if c.plan.method == "freeze" or not c.full:
+    if not c.full and not c.flat_gradients:
+        return c.adapter * (c.trainable - c.copies) * c.gradient_share / c.depth
+    if c.plan.method == "freeze" or c.flat_gradients:
         return kept_gradients(c) / c.depth
     inside = sum(y.count * y.parameters for y in c.arch.layers)
     return c.kept_gradient * inside * c.gradient_share / c.depth

@@ -68,11 +68,13 @@ def quantisation_constants(c: Case) -> float:
 def adapters(c: Case) -> float:
     """Adapter weights.
 
-    Unit: bytes. Formula: A × 4 in fp32 or 2 in bf16, + VeRA's frozen shared matrices.
+    Unit: bytes. Formula: A × 4 in fp32 or 2 in bf16, + trained copies of embedding and head in the base's dtype,
+    + VeRA's frozen shared matrices.
     """
     if c.full:
         return 0.0
-    return c.adapter * (c.trainable * c.weight_share + peft.shared_parameters(c.arch, c.plan))
+    trained = c.kept_gradient * c.trainable * c.weight_share
+    return trained + c.adapter * peft.shared_parameters(c.arch, c.plan)
 
 
 def reference_model(c: Case) -> float:
