@@ -532,7 +532,11 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             ),
             (
                 "build/app/names.json",
-                *(f"build/includes/{name}.{one}.html" for name in ("calculator", "answer-summary") for one in LANGUAGES),
+                *(
+                    f"build/includes/{name}.{one}.html"
+                    for name in ("calculator", "answer-summary")
+                    for one in LANGUAGES
+                ),
             ),
             (REPO_URL,),
         ),
