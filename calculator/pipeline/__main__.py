@@ -48,7 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     telling.add_argument("--against", metavar="REF", default="origin/main", help="default origin/main")
     telling.add_argument("--only", metavar="PATH", help="as if this file alone had changed")
     command("bundle", _bundle, "writes the catalog that the calculator reads", "build/app/catalog.json")
-    command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
+    comparing = command("accuracy", _accuracy, "compares the estimates with published runs", "build/accuracy.json")
+    comparing.add_argument(
+        "--write-residuals", action="store_true", help="rewrites the residual-… entries of data/assumptions.toml"
+    )
     command("tables", _tables, "writes the tables of both languages", "build/includes")
     command("api", _api, "writes the data as static JSON files", "build/api")
     reading = command(
@@ -133,6 +136,8 @@ def _accuracy(arguments: argparse.Namespace) -> int:
     print(accuracy.report(measured))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(accuracy.as_json(measured), encoding="utf-8")
+    if arguments.write_residuals:
+        accuracy.write_residuals(ROOT / "data/assumptions.toml", accuracy.residuals(measured.points))
     return 0
 
 

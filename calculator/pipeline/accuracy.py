@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ajuste.card import Memory, Range, estimate_memory
+from ajuste.card import Memory, Range, card_of, estimate_memory
 from ajuste.catalog import Catalog
 from ajuste.errors import RequestError
 from ajuste.resolve import resolve
@@ -36,6 +38,9 @@ class Point(NamedTuple):
     low: float
     mid: float
     high: float
+    bare_low: float  # the range without the residual of its class
+    bare_high: float
+    unit: float  # GiB that a residual of 1 moves: the allocated estimate
 
     @property
     def error(self) -> float:
@@ -109,6 +114,9 @@ def _point(row: Row, request: dict[str, Any], catalog: Catalog) -> Point:
     plan, architecture = resolve(request, catalog)
     memory = estimate_memory(plan, architecture)
     span = _compared(memory, row)
+    residual = card_of(plan).residual
+    unit = memory.allocated.mid
+    bare = Range(span.low - residual.low * unit, span.mid, span.high - residual.high * unit)
     if plan.gpu and row["peak_kind"] != "allocated" and memory.allocated.mid < catalog.gpus[plan.gpu].usable_gib * GIB:
         full = catalog.gpus[plan.gpu].usable_gib * GIB
         span = Range(*(min(value, full) for value in span))
@@ -126,6 +134,9 @@ def _point(row: Row, request: dict[str, Any], catalog: Catalog) -> Point:
         low=span.low / GIB,
         mid=span.mid / GIB,
         high=span.high / GIB,
+        bare_low=bare.low / GIB,
+        bare_high=bare.high / GIB,
+        unit=unit / GIB,
     )
 
 
@@ -190,6 +201,69 @@ def quantile(values: Iterable[float], share: float, weights: Iterable[float] | N
     return pairs[-1][0]
 
 
+# ------------------------------------------------------------------------------------------------------ residuals
+
+MISSED = 0.05  # share of the measured values, on each side, that a range may leave out
+CLASSES = [kind + sharded for kind in ("full", "adapter", "quantised") for sharded in ("", "-sharded")]
+LEAST, STEP = 0.01, 0.005
+
+
+def residuals(points: list[Point], without: str = "") -> dict[str, tuple[float, float]]:
+    """What measured allocated peaks need beyond the range of the assumptions, by class, as shares of the estimate.
+
+    A conformal margin: on each side the 95th percentile of the distance from the range, sources weighted equally, at
+    least 1 %. A class without rows takes the margin of all.
+
+    Args:
+        without: a source to leave out.
+    """
+    allocated = [p for p in points if p.kind == "allocated" and p.source != without]
+    margins = {}
+    for name in CLASSES:
+        group = [p for p in allocated if p.residual_class == name] or allocated
+        count = {source: sum(p.source == source for p in group) for source in {p.source for p in group}}
+        weights = [1 / count[p.source] for p in group]
+        below = quantile([max(0.0, (p.bare_low - p.measured) / p.unit) for p in group], 1 - MISSED, weights)
+        above = quantile([max(0.0, (p.measured - p.bare_high) / p.unit) for p in group], 1 - MISSED, weights)
+        margins[name] = (-_rounded_up(below), _rounded_up(above))
+    return margins
+
+
+def _rounded_up(share: float) -> float:
+    return max(LEAST, round(math.ceil(share / STEP - 1e-9) * STEP, 4))
+
+
+def with_residuals(points: list[Point], margins: dict[str, tuple[float, float]]) -> list[Point]:
+    """The same points with other residuals."""
+    moved = []
+    for p in points:
+        low, high = margins[p.residual_class]
+        moved.append(p._replace(low=p.bare_low + low * p.unit, high=p.bare_high + high * p.unit))
+    return moved
+
+
+def held_out(points: list[Point]) -> list[Point]:
+    """Every point with the residuals that the other sources alone give."""
+    return [
+        moved
+        for source in sorted({p.source for p in points})
+        for moved in with_residuals([p for p in points if p.source == source], residuals(points, source))
+    ]
+
+
+def write_residuals(path: Path, margins: dict[str, tuple[float, float]]) -> None:
+    """Writes the margins into the `residual-…` tables of data/assumptions.toml; nothing else changes."""
+    text = path.read_text(encoding="utf-8")
+    for name, (low, high) in margins.items():
+        pattern = rf"(\[residual-{name}\]\nlow = )\S+(\nmid = 0\.0\nhigh = )\S+"
+        text, found = re.subn(pattern, rf"\g<1>{low}\g<2>{high}", text)
+        if not found:
+            raise KeyError(f"residual-{name} in {path}")
+    path.write_text(text, encoding="utf-8")
+
+
+# -------------------------------------------------------------------------------------------------------- groups
+
 GROUPS: dict[str, Callable[[Point], str]] = {
     "source": lambda p: p.source,
     "method": lambda p: p.method,
@@ -219,6 +293,7 @@ def report(accuracy: Accuracy) -> str:
     lines = ["Published runs of data/measurements/ against the estimate; errors are estimate ÷ measured − 1.", ""]
     lines += _table("weighted by row", selections(accuracy.points), by_source=False)
     lines += _table("weighted by source", selections(accuracy.points), by_source=True)
+    lines += _held_out(accuracy.points)
     for kind in ("allocated", "reserved", "unknown"):
         chosen = [p for p in accuracy.points if p.kind == kind]
         for name, key in GROUPS.items():
@@ -238,6 +313,22 @@ def _table(title: str, groups: dict[str, list[Point]], by_source: bool) -> list[
             lines.append(
                 f"  {name:40} {f.rows:4} {f.median:7.1%} {f.p90:7.1%} {f.bias:+7.1%} {f.coverage:8.0%} {f.width:7.0%}"
             )
+    return [*lines, ""]
+
+
+def _held_out(points: list[Point]) -> list[str]:
+    """Ranges in sample and with each source left out of its own residuals."""
+    known = [p for p in points if p.kind in ("allocated", "reserved")]
+    lines = [f"{'ranges: held, width':42} {'in sample':>12} {'left out':>12}"]
+    inside, outside = with_residuals(known, residuals(points)), held_out(known)
+    for source in sorted({p.source for p in known}):
+        a, b = (figures([p for p in chosen if p.source == source]) for chosen in (inside, outside))
+        lines.append(f"  {source:40} {a.coverage:6.0%} {a.width:5.0%} {b.coverage:6.0%} {b.width:5.0%}")
+    for kind in ("allocated", "reserved"):
+        for weighting in (False, True):
+            name = f"{kind}, by {'source' if weighting else 'row'}"
+            a, b = (figures([p for p in chosen if p.kind == kind], weighting) for chosen in (inside, outside))
+            lines.append(f"  {name:40} {a.coverage:6.0%} {a.width:5.0%} {b.coverage:6.0%} {b.width:5.0%}")
     return [*lines, ""]
 
 

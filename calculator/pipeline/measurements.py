@@ -181,6 +181,7 @@ def litgpt(row: Row) -> Request:
     From litgpt/finetune/lora.py and config_hub: adapters in the weights' dtype, dropout 0.05, no checkpointing on one
     device, the head and cross-entropy in chunks of 128 tokens that stay alive, torch's AdamW (foreach), bitsandbytes'
     paged AdamW with `--quantize`. FSDP1 with original parameters and without synchronising while accumulating.
+    `transformers` tells the age of the stack, and with it bitsandbytes': the tutorials are of 2023, config_hub of 2024.
     """
     if row["method"].startswith("adapter_v2"):
         raise NotOfferedError("LLaMA-Adapter v2 trains a scale and a bias on every linear: not offered")
@@ -203,6 +204,7 @@ def litgpt(row: Row) -> Request:
         "base_dtype": "fp32" if mixed else "bf16",
         "autocast": mixed,
         "kbit_upcast": False,
+        "transformers": "4.40" if "config_hub" in row["source_path"] else "4.34",
     }
     if row["method"].startswith("adapter"):
         request |= {"method": "llama-adapter", "virtual_tokens": 10, "lora": {"dtype": "bf16"}}
@@ -526,6 +528,7 @@ def _litgpt_bound(row: Row) -> Request:
         "base_precision": {"bnb.nf4-dq": "nf4 (double quant)"}.get(row["base_precision"], row["base_precision"]),
         "gradient_checkpointing": "yes" if full else "no",
         "quality": "A",
+        "source_path": row["source_url"],
     }
     return litgpt(row | filled) | ({} if row["gpus"] == "1" or not full else {"method": "full"})
 
