@@ -19,11 +19,12 @@ from .constants import MID
 from .contract import VERSION
 from .errors import RequestError
 from .fit import Fitter, Placement
+from .formulas import formula
 from .grid import grid
 from .host import disk, host_ram
 from .hours import JobHours
 from .levers import levers
-from .memory import FORMULAS, GB, GIB
+from .memory import GB, GIB
 from .offers import Ranked, Ranker, Ranking
 from .plan import Plan
 from .resolve import as_request, check_filters, resolve
@@ -149,6 +150,7 @@ def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict:
     """The contract's `memory`: of the fullest rank, at the plan's micro-batch."""
     table = memory.table
     peak = table.terms(table.peak_index)
+    case = Case(plan, arch, MID, table.stage)
     return {
         "allocated_gib": range_of(memory.allocated, GIB),
         "reserved_gib": range_of(memory.reserved, GIB),
@@ -164,7 +166,12 @@ def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict:
             for moment, index in table.moments().items()
         ],
         "terms": [
-            {"id": name, "gib": value / GIB, "formula": FORMULAS[name], "assumptions": table.assumptions_of(name)}
+            {
+                "id": name,
+                "gib": value / GIB,
+                "formula": formula(name, value, case),
+                "assumptions": table.assumptions_of(name),
+            }
             for name, value in peak.items()
         ],
         "whole_run": {"peak_moment": memory.whole_run_peak, "required_gib": range_of(memory.whole_run, GIB)},

@@ -82,6 +82,13 @@ PASSING: dict[str, Callable[[Case, Instant], float]] = {
     "dequantisation": dequantisation,
 }
 TERMS = (*RESIDENT, *STATES, *PASSING)
+# Assumptions that the work of an instant reads, before its terms are told apart, and the terms they enter.
+READ_BY_WORK = {
+    "nf4-block": ("dequantisation",),
+    "chunked-loss-tokens": ("logits", "temporaries"),
+    "loss-chunks": ("logits",),
+    "freeze-layers": ("activations", "gradients"),
+}
 
 
 def column(name: str, c: Case, moments: tuple[Instant, ...]) -> tuple[float, ...]:
@@ -94,26 +101,6 @@ def column(name: str, c: Case, moments: tuple[Instant, ...]) -> tuple[float, ...
     value = STATES[name](c)
     return (0.0,) + (value,) * (len(moments) - 1)  # the first instant is the load's
 
-
-# How the page writes each term, in the letters of `case`.
-FORMULAS = {
-    "weights": "packed × 0.5 + (N − packed) × 2",
-    "quantisation_constants": "packed × (1 + 4 / 256) / 64",
-    "master_weights": "4 × trained",
-    "adapters": "Σ r (in + out) × bytes",
-    "reference_model": "2 N",
-    "gathered_weights": "2 × layer × (1 + prefetched) + 2 × 2 V h",
-    "communication_buffers": "2 × bucket × 2",
-    "optimizer_states": "trained × 2 × bytes",
-    "gradients": "trained × bytes",
-    "activations": "L × T × (2h, or saved per layer)",
-    "layer_at_work": "T × saved per layer",
-    "temporaries": "T × (a h + b f)",
-    "logits": "12 V T",
-    "autocast_copies": "2 × copied weights",
-    "dequantisation": "2 × weights of the linear",
-    "workspace": "cuBLAS",
-}
 
 # ------------------------------------------------------------------------------------------------------ table
 
@@ -171,7 +158,7 @@ class MemoryTable(NamedTuple):
 
     def assumptions_of(self, term: str) -> list[str]:
         """Ids of the assumptions that a term read."""
-        return sorted({name for name, reader in self.reads if reader == term or (not reader and term in PASSING)})
+        return sorted({name for name, reader in self.reads if reader == term or term in READ_BY_WORK.get(name, ())})
 
 
 def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID, stage: str = "whole") -> MemoryTable:
