@@ -161,7 +161,7 @@ def _rank_lines(
     ranks: list[tuple[str, Offer | None, Offer | None]], gpus: dict[str, str], sellers: dict[str, str], language: str
 ) -> list[str]:
     if not ranks:
-        return [word("diff_same_leaders", language)]
+        return [f"- {word('diff_same_leaders', language)}"]
     return [
         "- "
         + word(

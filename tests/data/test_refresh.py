@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.check import check, files_of
 from pipeline.files import Data
-from pipeline.refresh import aws, azure, gpuhunt, skypilot
+from pipeline.refresh import akash, aws, azure, cudo, ecb, gpuhunt, oci, scaleway, skypilot, vultr
 from pipeline.refresh.fetch import Fetch, Network, SourceError, parse_json
 from pipeline.refresh.merge import merge, write
 from pipeline.refresh.offer import choose
@@ -58,6 +58,11 @@ AZURE = (
 )
 AWS = (("spot-advisor", recorded("spot-advisor.json")), ("us-east-1/index.csv", recorded("aws.csv")),
        ("index.csv", b"".join(recorded("aws.csv").splitlines(keepends=True)[:6])))  # fmt: skip
+VULTR = (("plans-metal", recorded("vultr-metal.json")), ("plans?", recorded("vultr.json")))
+AKASH = (("gpu-prices", recorded("akash.json")),)
+CUDO = (("machine-types", recorded("cudo.json")),)
+SCALEWAY = (("eurofxref", recorded("ecb.xml")), ("products?", recorded("scaleway.json")))
+OCI = (("products/", recorded("oci.json")),)
 GPUHUNT = (("nebius/latest", packed("nebius.csv")), ("runpod/latest", packed("runpod.csv")))
 
 
@@ -128,6 +133,63 @@ def test_aws_takes_plain_hours_and_estimates_spot_from_the_advisor(data: Data) -
     assert spot["note"] == "Spot Advisor: interrupted in >20% of months"
 
 
+def test_vultr_takes_whole_gpus_and_preemptible_metal(data: Data) -> None:
+    collected = vultr.collect(Recording(*VULTR), data, TODAY)
+    assert brief(collected.offers["vultr"]) == [
+        ("a40-48gb", 1, "on-demand", 1.712),
+        ("h100-sxm-80gb", 8, "on-demand", 23.92),
+        ("h100-sxm-80gb", 8, "spot", 18.4),
+    ]
+    assert list(collected.refused) == ["unknown GPU or a part of one: 'NVIDIA_A100 4GB'"]
+
+
+def test_akash_needs_enough_machines_for_an_average(data: Data) -> None:
+    collected = akash.collect(Recording(*AKASH), data, TODAY)
+    assert brief(collected.offers["akash"]) == [("h100-sxm-80gb", 1, "on-demand", 1.48)]
+    assert sorted(collected.refused) == [
+        "a100 SXM4 80Gi: fewer than 5 machines", "t4 PCIe 16Gi: no price in USD", "unknown GPU 'gtx1070ti PCIe 8Gi'",
+    ]  # fmt: skip
+
+
+def test_cudo_says_that_the_host_is_extra(data: Data) -> None:
+    offers = cudo.collect(Recording(*CUDO), data, TODAY).offers["cudo"]
+    assert brief(offers) == [("h100-sxm-80gb", 1, "on-demand", 2.25), ("rtx-a6000-48gb", 1, "on-demand", 0.45)]
+    assert {tuple(offer["assumed"]) for offer in offers} == {("host_extra",)}
+
+
+def test_scaleway_turns_euros_per_minute_into_dollars_per_hour(data: Data) -> None:
+    collected = scaleway.collect(Recording(*SCALEWAY), data, TODAY)
+    (offer,) = collected.offers["scaleway"]
+    assert offer["usd_per_hour"] == 69.0  # 1 EUR × 60 × 1.15
+    assert offer["note"] == "60 EUR/h at 1.15 USD per euro"
+    assert list(collected.refused) == ["unknown GPU 'GeForce-3070'"]
+
+
+def test_oci_multiplies_the_gpus_price_by_what_a_machine_has(data: Data) -> None:
+    collected = oci.collect(Recording(*OCI), data, TODAY)
+    assert brief(collected.offers["oci"]) == [
+        ("a10-24gb", 1, "on-demand", 2.0), ("a10-24gb", 2, "on-demand", 4.0), ("a10-24gb", 4, "on-demand", 8.0),
+        ("h100-sxm-80gb", 8, "on-demand", 80.0),
+    ]  # fmt: skip
+    assert list(collected.refused) == ["unknown GPU 'OCI - Compute - GPU - GB200'"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("currency='USD'", "currency='CHF'", "no rate of the dollar"),
+        ("rate='1.1500'", "rate='115.00'", "115.0 USD per euro"),
+        ("2026-11-27", "2026-11-02", "the rate is of 2026-11-02"),
+        ("2026-11-27", "2026-13-27", "is no day"),
+    ],
+)
+def test_no_rate_is_no_price(old: str, new: str, says: str, data: Data) -> None:
+    rates = recorded("ecb.xml").replace(old.encode(), new.encode())
+    with pytest.raises(SourceError, match=says):
+        scaleway.collect(Recording(("eurofxref", rates), SCALEWAY[1]), data, TODAY)
+    assert ecb.usd_per_euro(Recording(*SCALEWAY), TODAY) == 1.15
+
+
 # --- hostile answers ---
 
 
@@ -154,11 +216,19 @@ COLLECT = {
     "skypilot": lambda fetch, data: skypilot.collect(fetch, data, TODAY, "vast"),
     "azure": lambda fetch, data: azure.collect(fetch, data, TODAY),
     "aws": lambda fetch, data: aws.collect(fetch, data, TODAY),
+    "vultr": lambda fetch, data: vultr.collect(fetch, data, TODAY),
+    "akash": lambda fetch, data: akash.collect(fetch, data, TODAY),
+    "cudo": lambda fetch, data: cudo.collect(fetch, data, TODAY),
+    "scaleway": lambda fetch, data: scaleway.collect(fetch, data, TODAY),
+    "oci": lambda fetch, data: oci.collect(fetch, data, TODAY),
 }
 CORRUPTED = packed("nebius.csv")[:60] + b"\0" * 40 + packed("nebius.csv")[100:]
 HEADER = recorded("nebius.csv").split(b"\n")[0]
 NAN_PRICE = recorded("azure-2.json").replace(b'"retailPrice": 0.526', b'"retailPrice": NaN')
 ELSEWHERE = recorded("azure-1.json").replace(b"prices.azure.com:443", b"evil.example")
+NO_METAL = b'{"plans_metal": []}'
+FREE = recorded("vultr.json").replace(b"1.712", b"0")
+IN_DOLLARS = recorded("scaleway.json").replace(b"EUR", b"USD")
 BROKEN = {
     "gpuhunt: HTML": ("gpuhunt", (("latest", HTML),), "File is not a zip file"),
     "gpuhunt: truncated zip": ("gpuhunt", (("latest", packed("nebius.csv")[:-40]),), "File is not a zip file"),
@@ -184,6 +254,16 @@ BROKEN = {
     "azure: euros": ("azure", azure_with(currencyCode="EUR"), "not USD"),
     "azure: pages without end": ("azure", (("prices", recorded("azure-1.json")),), "over 200 pages"),
     "azure: sent elsewhere": ("azure", (("prices", ELSEWHERE),), "sends us to"),
+    **{f"{name}: HTML": (name, (("", HTML),), "") for name in ("vultr", "akash", "cudo", "scaleway", "oci")},
+    **{f"{name}: an empty object": (name, (SCALEWAY[0], ("", b"{}")), "in the answer")
+       for name in ("vultr", "akash", "cudo", "scaleway", "oci")},
+    "vultr: half": ("vultr", (VULTR[0], ("plans?", recorded("vultr.json")[:300])), "not JSON"),
+    "vultr: all zero": ("vultr", (("plans-metal", NO_METAL), ("plans?", FREE)), "never 0"),
+    "akash: euros": ("akash", (("", recorded("akash.json").replace(b'"USD"', b'"EUR"')),), "no price in USD"),
+    "cudo: no prices": ("cudo", (("", recorded("cudo.json").replace(b"gpuPriceHr", b"gpuPrice")),), "must be a number"),
+    "scaleway: dollars": ("scaleway", (SCALEWAY[0], ("", IN_DOLLARS)), "not EUR"),
+    "scaleway: no rate": ("scaleway", (("eurofxref", HTML), SCALEWAY[1]), "no rate of the dollar"),
+    "oci: other currency": ("oci", (("", recorded("oci.json").replace(b'"USD"', b'"BRL"')),), "no offer left"),
     "aws: HTML": ("aws", (AWS[0], ("index.csv", HTML)), "no price list"),
     "aws: cut off": ("aws", (AWS[0], ("us-east-1/index.csv", recorded("aws.csv")[:-60]), AWS[2]), "cut off"),
     "aws: euros": ("aws", aws_with('"USD"', '"EUR"'), "not USD"),

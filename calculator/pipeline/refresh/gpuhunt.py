@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from pipeline.refresh.fetch import Fetch
 
 ROOT = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
-# Its names of providers → ours. AWS and Azure are read at the source instead.
+# Its names of providers → ours. AWS, Azure and OCI are read at the source instead.
 PROVIDERS = {
     "gcp": "gcp",
     "lambdalabs": "lambda",
     "nebius": "nebius",
-    "oci": "oci",
     "runpod": "runpod-secure",
     "verda": "verda",
 }

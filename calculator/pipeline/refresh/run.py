@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.refresh import aws, azure, gpuhunt, skypilot
+from pipeline.refresh import akash, aws, azure, cudo, gpuhunt, oci, scaleway, skypilot, vultr
 from pipeline.refresh.fetch import SourceError
 from pipeline.refresh.merge import merge, write
 from pipeline.refresh.offer import choose, regions
@@ -33,7 +33,9 @@ class Outcome(NamedTuple):
 
 def sources() -> dict[str, Callable[[Fetch, Data, datetime.date], Collected]]:
     """Every source by the name that --source takes."""
-    found: dict[str, Any] = {"aws": aws.collect, "azure": azure.collect}
+    found: dict[str, Any] = {
+        module.__name__.rpartition(".")[2]: module.collect for module in (akash, aws, azure, cudo, oci, scaleway, vultr)
+    }
     for name in gpuhunt.PROVIDERS:
         found[f"gpuhunt-{name}"] = _of(gpuhunt.collect, name)
     for name in skypilot.CLOUDS:
