@@ -29,7 +29,7 @@ ABOUT = {
 
 def api(data: Data, past: History) -> dict[str, str]:
     """Every file by its path under api/v1/. The same data gives the same bytes."""
-    lists = {
+    lists: dict[str, list[dict[str, Any]]] = {
         "offers": [{"provider": row.values["provider"], **_row(schema.PRICES, row)} for row in data.prices],
         "gpus": [_row(schema.GPUS, row) for row in data.gpus],
         "models": [_row(schema.MODELS, row) | {"config": _config(data, row)} for row in data.models],
@@ -37,7 +37,7 @@ def api(data: Data, past: History) -> dict[str, str]:
         "measurements": [_row(schema.MEMORY, row) for row in data.memory],
         "history": _history(past),
     }
-    files = {f"{name}.json": {name: rows} for name, rows in lists.items()}
+    files: dict[str, dict[str, Any]] = {f"{name}.json": {name: rows} for name, rows in lists.items()}
     files |= {
         f"providers/{provider['id']}.json": {
             "provider": provider,

@@ -39,7 +39,7 @@ class Changes(NamedTuple):
     gone: list[Offer]
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """How many offers differ."""
         return len(self.changed) + len(self.renewed) + len(self.added) + len(self.gone)
 
@@ -75,7 +75,7 @@ def report(
         )
     found = changes(before, after)
     ranks = _ranks(before, after, as_of)
-    bills = [(preset, bill(preset.request, before), bill(preset.request, after)) for preset in presets if found.count]
+    bills = [(preset, bill(preset.request, before), bill(preset.request, after)) for preset in presets if found.total]
     parts = []
     for language in LANGUAGES:
         parts += [*_heading(language), f"✅ {word('diff_valid', language)}", "", *_change_lines(found, language)]
@@ -92,6 +92,7 @@ def presets(root: Path) -> list[Preset]:
         Preset(row["es"], row["en"], {**document[figure]["base"], **row["change"]})
         for figure in ("qlora-tiers", "methods")
         for row in document[figure]["rows"]
+        if figure == "qlora-tiers" or row["change"]["method"] != "qlora"  # asked already
     ]
 
 
@@ -107,7 +108,7 @@ def _problem_lines(problems: list[Problem], language: str) -> list[str]:
 
 
 def _change_lines(found: Changes, language: str) -> list[str]:
-    if not found.count:
+    if not found.total:
         return [word("diff_nothing", language), ""]
     lines = [
         word(
@@ -154,7 +155,7 @@ def _leading(data: Data, as_of: datetime.date) -> dict[str, Offer]:
 
 
 def _lead(offer: Offer | None) -> tuple[Any, ...] | None:
-    return offer and (offer["provider"], offer["offer"], offer["per_gpu"])
+    return (offer["provider"], offer["offer"], offer["per_gpu"]) if offer else None
 
 
 def _rank_lines(
@@ -209,9 +210,9 @@ def _offer(offer: Offer) -> str:
     return _code(" ".join(part for part in (offer["provider"], offer["offer"], offer["region"]) if part)) + spot
 
 
-def _code(text: str) -> str:
+def _code(text: object) -> str:
     """Text of the data as a code span: a stranger may have written it, and there it is only text."""
-    return f"`{text.replace('`', chr(39))}`"
+    return f"`{str(text).replace('`', chr(39))}`"
 
 
 def plain(text: str) -> str:

@@ -140,7 +140,7 @@ def _provider(answers: Mapping[str, str], data: Data) -> str:
             f"no está en data/providers.toml{f' → ¿{names[meant]}?' if meant else ''}",
             f"is not in data/providers.toml{f' → {names[meant]}?' if meant else ''}",
         )
-    return names[wanted.casefold()]
+    return str(names[wanted.casefold()])
 
 
 def _find(answers: Mapping[str, str], offers: list[dict[str, Any]]) -> dict[str, Any]:

@@ -478,7 +478,7 @@ PROVIDERS = Table(
            choices=("hyperscaler", "neocloud", "marketplace", "notebook", "serverless", "broker")),
         _c("domains", "list", "Otros dominios suyos que valen como fuente de un precio.",
            "Other domains of theirs that count as the source of a price.", '["docs.runpod.io"]', inside=True),
-        _c("price_regions", "list", "Regiones cuyos precios guardan los robots; si faltan, la más barata de cada oferta.",
+        _c("price_regions", "list", "Regiones cuyos precios guardan los robots; sin ellas, la más barata de cada una.",
            "Regions whose prices the robots keep; without them, the cheapest of each offer.", '["us-east-1"]',
            inside=True),
         _c("note", "text", "Lo que conviene saber.", "What is good to know.", "", inside=True),

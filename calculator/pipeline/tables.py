@@ -366,7 +366,7 @@ def _by_gpu(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as dictionaries, unknown as None again: pandas makes it NaN."""
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    return list(rows.astype(object).where(rows.notna(), None).to_dict("records"))
 
 
 def _names(data: Data) -> dict[str, str]:

@@ -149,4 +149,4 @@ def test_of_one_day_the_last_row_holds(with_prices, price: str) -> None:
 
 def test_an_unchanged_folder_has_no_changes(files: dict[str, bytes], today: datetime.date) -> None:
     data = check(files, today).data
-    assert changes(data, data).count == 0
+    assert changes(data, data).total == 0
