@@ -159,8 +159,9 @@ class Figure(NamedTuple):
 
     def percent(self, value: float, signed: bool = False) -> str:
         """A share; with its sign where the direction matters."""
-        sign = "" if not signed else "+" if value > 0 else "−" if value < 0 else ""
-        return f"{sign}{number(abs(value) * 100, self.language, 1)}\u202f%"
+        points = round(value * 100, 1)
+        sign = "" if not signed else "+" if points > 0 else "−" if points < 0 else ""
+        return f"{sign}{number(abs(points), self.language, 1)}\u202f%"
 
     def card(self, result: Json) -> str:
         """Label of the smallest card that surely runs it alone."""
