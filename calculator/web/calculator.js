@@ -348,6 +348,7 @@ class Calculator {
     const text = this.text();
     if (text === this.asked && this.answer) return;
     this.asked = text;
+    this.root.dataset.busy = "true";
     if (this.saver && this.engine.state === "off") return this.offer();
     if (this.engine.state !== "ready") this.preset(text);
     if (this.engine.state === "broken") return;
@@ -410,6 +411,7 @@ class Calculator {
   answered(answer, request) {
     clearTimeout(this.slow);
     this.root.dataset.answered = String(Number(this.root.dataset.answered ?? 0) + 1);
+    this.root.dataset.busy = "false";
     if (!answer.ok) return this.refused(answer.error);
     this.faults = Object.fromEntries(Object.entries(this.faults).filter(([name]) => name in this.drafts && name !== "model"));
     this.status(null);

@@ -96,7 +96,7 @@ function counter(downloads) {
     /** @param {string} address */
     fetchEarly(address) {
       const promise = counted(address);
-      promise.catch(() => {}); // whoever takes it hears of the failure
+      promise.catch((error) => tell({ broken: String(error) })); // Pyodide only warns, and never starts
       early.set(address, promise);
     },
     /** @param {string} name */

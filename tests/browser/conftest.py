@@ -36,7 +36,8 @@ class Visit(NamedTuple):
         before = self.answers
         action()
         self.page.wait_for_function(
-            "before => Number(document.querySelector('.aj-calc').dataset.answered ?? 0) > before",
+            "before => (({ answered, busy }) => Number(answered ?? 0) > before && busy !== 'true')"
+            "(document.querySelector('.aj-calc').dataset)",
             arg=before,
             timeout=LIVE_MS,
         )

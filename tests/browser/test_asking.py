@@ -78,7 +78,7 @@ def test_keyboard_alone_asks_a_whole_question(visit):
     assert page.evaluate("document.activeElement.name") == "sequence_length", "an answer takes nobody's focus"
     page.keyboard.type("192")
     page.keyboard.press("Tab")
-    page.wait_for_function("location.hash.includes('sequence_length=8192')")
+    page.wait_for_function("() => location.hash.includes('sequence_length=8192')")
 
 
 def test_changed_setting_is_marked_and_goes_back(visit):

@@ -16,7 +16,7 @@ def test_unknown_model_offers_the_near_one(visit):
     visitor = visit()
     visitor.open("es/calculator/")
     page = visitor.page
-    page.locator("#aj-model").fill("meta-llama/Llama-3.1-8")
+    page.locator("#aj-model").fill("llama-3.1-8c")
     visitor.answered(lambda: page.keyboard.press("Enter"))
     fault = page.locator("[data-field=model] .aj-fault")
     assert fault.is_visible()
@@ -69,9 +69,9 @@ def test_slow_network_shows_what_arrives_and_keeps_the_fields_alive(visit):
     page = visitor.page
     visitor.open("en/calculator/")
     held = []
-    page.context.route("**/pyodide.asm.wasm", held.append)
+    page.context.route("**/pyodide.asm.wasm", lambda route: held.append(route))
     page.locator("#aj-dataset-examples").fill("20000")
-    page.wait_for_function("document.querySelector('#aj-status').innerText.includes(' MB of ')")
+    page.wait_for_function("() => document.querySelector('#aj-status').innerText.includes(' MB of ')")
     assert "Previous answer" in visitor.text("#aj-status")
     page.locator("#aj-dataset-examples").fill("30000")
     assert page.locator("#aj-dataset-examples").input_value() == "30000"

@@ -12,7 +12,7 @@ def test_shared_link_gives_the_same_answer(visit):
     numbers = first.text(".aj-numbers")
     assert first.page.locator("#aj-lora-rank").input_value() == "64"
     first.page.locator("[data-share=link]").click()
-    first.page.wait_for_function("document.querySelector('[data-share=link]').textContent === 'Enlace copiado'")
+    first.page.wait_for_function("() => document.querySelector('[data-share=link]').textContent === 'Enlace copiado'")
     link = first.page.evaluate("navigator.clipboard.readText()")
     assert "~v=" in link
     assert "~m=" in link
