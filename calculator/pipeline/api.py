@@ -23,6 +23,8 @@ ABOUT = {
     "models": "Models and their architecture, as in their own config.json.",
     "providers": "What each provider offers; null is unknown, not no.",
     "measurements": "Memory peaks that others measured and published.",
+    "bounds": "What fitted and what did not, on cards of known memory.",
+    "throughput": "Tokens per second that others measured and published.",
     "history": "What each offer cost on each day that someone looked.",
 }
 
@@ -35,6 +37,8 @@ def api(data: Data, past: History) -> dict[str, str]:
         "models": [_row(schema.MODELS, row) | {"config": _config(data, row)} for row in data.models],
         "providers": [_provider(row) for row in data.providers],
         "measurements": [_row(schema.MEMORY, row) for row in data.memory],
+        "bounds": [_row(schema.BOUNDS, row) for row in data.bounds],
+        "throughput": [_row(schema.THROUGHPUT, row) for row in data.throughput],
         "history": _history(past),
     }
     files: dict[str, dict[str, Any]] = {f"{name}.json": {name: rows} for name, rows in lists.items()}
@@ -82,6 +86,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "models": model,
         "providers": provider,
         "measurements": schema.json_schema(schema.MEMORY) | {"title": "measurements"},
+        "bounds": schema.json_schema(schema.BOUNDS),
+        "throughput": schema.json_schema(schema.THROUGHPUT),
         "history": history,
     }
 

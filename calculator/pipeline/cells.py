@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipeline.schema import Column, Text, Value
+from pipeline.columns import Column, Text, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.cells import CellError, check_value, nearest, parse
-from pipeline.schema import Column, Table, Value
+from pipeline.columns import Column, Table, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +52,13 @@ class Data(NamedTuple):
     past_prices: list[Row]
     instances: list[Row]
     models: list[Row]
-    memory: list[Row]
     links: list[Row]
     providers: list[Row]
     sources: list[Row]
     assumptions: list[Row]
+    memory: list[Row]
+    bounds: list[Row]
+    throughput: list[Row]
     configs: dict[str, Row]
 
 

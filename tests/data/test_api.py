@@ -17,25 +17,32 @@ TODAY = datetime.date(2026, 11, 30)
 # Version 1 as published. A column may be added here; one that is taken away or renamed breaks somebody's program and
 # needs version 2.
 SHAPE = {
-    "offers": "provider offer gpu gpus region purchase usd_per_hour vcpus ram_gib price_basis confidence assumed "
-    "checked source_url note",
+    "offers": "provider offer gpu gpus region purchase usd_per_hour vcpus ram_gib price_basis confidence "
+    "assumed checked source_url note",
     "gpus": "id name vendor architecture compute_capability memory_label_gb nvidia_smi_mib usable_gib "
-    "usable_basis memory_type memory_bandwidth_gb_per_s bf16_dense_tflops fp16_dense_tflops fp32_tflops "
-    "int8_dense_tops fp8_dense_tflops fp4_dense_tflops gemm_measured_tflops interconnect "
+    "usable_basis memory_type memory_bandwidth_gb_per_s bf16_dense_tflops fp16_dense_tflops "
+    "fp32_tflops int8_dense_tops fp8_dense_tflops fp4_dense_tflops gemm_measured_tflops interconnect "
     "interconnect_gb_per_s pcie_generation tdp_w ecc supports_bf16 supports_flash_attention_2 "
     "supports_fp8 release_year class source source_url checked note",
     "models": "id name family hf_id published_parameters published_parameters_source_url license gated released "
     "checked note config",
-    "providers": "id name url kind domains price_regions note billing_granularity_seconds minimum_charge_seconds spot "
-    "spot_notice_seconds stop persistent_storage storage_billed_while_stopped "
+    "providers": "id name url kind domains price_regions note billing_granularity_seconds minimum_charge_seconds "
+    "spot spot_notice_seconds stop persistent_storage storage_billed_while_stopped "
     "block_storage_usd_per_gb_month network_storage_usd_per_gb_month stopped_storage_usd_per_gb_month "
     "egress_usd_per_gb free_egress_gb_per_month ssh docker jupyter api autostop budget_alerts "
     "multi_node_link regions_eu regions_latam sources",
     "measurements": "id source source_path source_version source_url model hf_id method lora_rank lora_targets "
     "base_precision trained_precision optimizer micro_batch sequence_length packing "
     "gradient_checkpointing attention loss framework gpu gpus parallelism offload task "
-    "trainable_parameters peak_gib peak_kind printed unit scope second_gib second_kind static_gib quality "
-    "note",
+    "trainable_parameters peak_gib peak_kind printed unit scope second_gib second_kind static_gib "
+    "quality note",
+    "bounds": "id source source_url model hf_id method lora_rank lora_targets base_precision optimizer "
+    "micro_batch grad_accum sequence_length packing gradient_checkpointing attention loss framework "
+    "gpu gpu_id gpus parallelism offload outcome value cause note",
+    "throughput": "id source url framework model layers hidden ffn heads kv_heads head_dim vocabulary gated tied "
+    "experts experts_per_token method quantization compute stack lora_targets lora_rank checkpointing "
+    "padding micro_batch sequence_length mean_tokens grad_accum gpu gpus nodes strategy tp pp offload "
+    "tokens_per_s_per_gpu quality left_out note",
     "history": "provider offer region gpu gpus purchase readings",
 }
 
