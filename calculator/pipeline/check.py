@@ -29,8 +29,12 @@ class Report(NamedTuple):
 
 def files_of(root: Path) -> dict[str, bytes]:
     """The files under data/ by their path from the root."""
-    found = (path for path in sorted((root / "data").rglob("*")) if path.is_file())
+    found = (path for path in sorted((root / "data").rglob("*")) if path.is_file() and not _is_an_editors(path))
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def _is_an_editors(path: Path) -> bool:
+    return path.name.startswith(".") or path.name.endswith("~")
 
 
 def check(files: Mapping[str, bytes], today: datetime.date, before: Data | None = None) -> Report:
@@ -57,6 +61,7 @@ def check(files: Mapping[str, bytes], today: datetime.date, before: Data | None 
         broken.add("models")
     problems += rules.relations(data, today, broken)
     problems += _presets(files)
+    problems += _strangers(files)
     if before:
         problems += rules.changes(before, data)
     return Report(data, problems, untidy)
@@ -74,6 +79,22 @@ def _tables(files: Mapping[str, bytes]) -> Iterator[tuple[schema.Table, str]]:
         for path in files:
             if fnmatchcase(path, table.path):
                 yield table, path
+
+
+def _strangers(files: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Files that nothing describes: what is not checked is not data."""
+    known = [table.path for table in schema.TABLES.values()] + ["data/models/*.json", "data/presets.toml"]
+    for path in files:
+        if not path.endswith((".md", "/LICENSE")) and not any(fnmatchcase(path, pattern) for pattern in known):
+            yield Problem(
+                path,
+                1,
+                PurePosixPath(path).name,
+                "nadie describe este archivo → los precios van en data/prices/<proveedor>.csv; los demás, en "
+                "calculator/pipeline/schema.py",
+                "nothing describes this file → prices go in data/prices/<provider>.csv; the others are in "
+                "calculator/pipeline/schema.py",
+            )
 
 
 def _untidy(sheet: Sheet) -> Problem:
