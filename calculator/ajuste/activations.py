@@ -6,7 +6,7 @@ Source of every count: the op-level reference (real transformers and peft code, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .peft import targeted
 
@@ -115,7 +115,7 @@ def linear_inputs(c: Case, y: Layer) -> float:
     return total + c.attention_bytes * sum(m.inputs for m in targets if m.role == "down")
 
 
-def _one_query_key_value(targets: tuple) -> tuple:
+def _one_query_key_value(targets: tuple[Any, ...]) -> tuple[Any, ...]:
     """Targets with query, key and value as one module: they share one input, mask and projection."""
     kept, seen = [], False
     for m in targets:
@@ -125,7 +125,7 @@ def _one_query_key_value(targets: tuple) -> tuple:
     return tuple(kept)
 
 
-def _upcast_inputs(c: Case, targets: tuple) -> float:
+def _upcast_inputs(c: Case, targets: tuple[Any, ...]) -> float:
     """Linear inputs after `prepare_model_for_kbit_training`: the norms answer in fp32, each target casts again."""
     copy, mask = (2 if c.autocast else 4), c.dropout
     total = 0.0

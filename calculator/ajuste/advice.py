@@ -7,7 +7,7 @@ guide, and the values its sentence needs. The sentences live in the string files
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .architecture import Architecture, parameters
 from .card import Memory
@@ -43,7 +43,7 @@ class Question(NamedTuple):
         return self.ranking.picks["cheapest"]
 
 
-Piece = tuple[str, str, str, dict]
+Piece = tuple[str, str, str, dict[str, Any]]
 
 
 def advice(
@@ -54,7 +54,7 @@ def advice(
     ranking: Ranking,
     fitter: Fitter,
     catalog: Catalog,
-) -> list[dict]:
+) -> list[dict[str, Any]]:
     """All advice that applies, the serious first."""
     question = Question(plan, arch, memory, placement, ranking, fitter, catalog)
     pieces = [piece for rule in RULES for piece in rule(question)]

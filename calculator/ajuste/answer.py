@@ -34,7 +34,7 @@ NEVER_HOURS = 1e5
 LONGEST_REQUEST = 2_000_000  # characters
 
 
-def estimate(request: dict, catalog: Catalog) -> dict:
+def estimate(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     """Answer a request.
 
     Args:
@@ -61,13 +61,13 @@ def estimate_json(request: str, catalog: str | Catalog) -> str:
         answer = estimate(asked, known)
     except RequestError as error:
         answer = {"ok": False, "error": error.as_dict()}
-    except Exception as error:  # noqa: BLE001 - the contract: whatever happens, a structured error comes back
+    except Exception as error:  # the contract: whatever happens, a structured error comes back
         fault = RequestError("internal", detail=type(error).__name__)
         answer = {"ok": False, "error": fault.as_dict()}
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
-def parse(text: object) -> dict:
+def parse(text: object) -> dict[str, Any]:
     """The request's JSON. Raises `bad-json`; NaN, infinities, duplicate keys and giants are no valid JSON here."""
     if not isinstance(text, str):
         raise RequestError("bad-json", detail=type(text).__name__)
@@ -89,7 +89,7 @@ def _integer(digits: str) -> int | float:
 # --------------------------------------------------------------------------------------------------- assembling
 
 
-def _answer(request: dict, catalog: Catalog) -> dict[str, Any]:
+def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     plan, arch = resolve(request, catalog)
     check_filters(plan, catalog)
     fitter = fitter_of(plan, arch)
@@ -135,7 +135,7 @@ def fitter_of(plan: Plan, arch: Architecture) -> Fitter:
     )
 
 
-def model_of(plan: Plan, arch: Architecture) -> dict:
+def model_of(plan: Plan, arch: Architecture) -> dict[str, Any]:
     """Identity and size of the model; trained parameters of the whole model, not of one rank."""
     whole = plan.replace(parallel=plan.parallel._replace(tp=1, pp=1, ep=1, strategy="none", gpus_per_node=1, nodes=1))
     return {
@@ -146,7 +146,7 @@ def model_of(plan: Plan, arch: Architecture) -> dict:
     }
 
 
-def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict:
+def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, Any]:
     """The contract's `memory`: of the fullest rank, at the plan's micro-batch."""
     table = memory.table
     peak = table.terms(table.peak_index)
@@ -201,7 +201,7 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
     return cards
 
 
-def card_of(fitter: Fitter, placement: Placement) -> dict:
+def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
     """One row of `gpus`."""
     gpu: Gpu = placement.gpu
     curve = placement.site.footprint
@@ -231,7 +231,7 @@ def placement_of_interest(fitter: Fitter, ranking: Ranking, catalog: Catalog) ->
     return row.placement if row else None
 
 
-def time_of(placement: Placement, ranker: Ranker) -> dict:
+def time_of(placement: Placement, ranker: Ranker) -> dict[str, Any]:
     """Tokens per second and hours of the whole job on a placement."""
     hours: tuple[JobHours, JobHours, JobHours] = ranker.hours(placement, ranker.plan.job.persistent_storage)
     return {
@@ -262,7 +262,7 @@ def _index(shown: list[Ranked], row: Ranked | None) -> int | None:
     return None
 
 
-def offer_of(row: Ranked, ranker: Ranker) -> dict:
+def offer_of(row: Ranked, ranker: Ranker) -> dict[str, Any]:
     """One row of `offers`."""
     offer, placement, total = row.offer, row.placement, row.bill
     return {
@@ -295,7 +295,7 @@ def offer_of(row: Ranked, ranker: Ranker) -> dict:
     }
 
 
-def spot_of(row: Ranked, ranker: Ranker) -> dict | None:
+def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
     """What a spot offer's bill rests on: of one experiment."""
     spot = row.spot
     if spot is None:

@@ -7,7 +7,7 @@ from the family's entry in `families.py`. The parameter count is exact, module b
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .config import Reader
 from .errors import RequestError, near_matches
@@ -47,7 +47,7 @@ _INNER = ("text_config", "language_config", "llm_config", "thinker_config")
 _FLAT_WRAPPERS = {"qwen2_vl": "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text"}
 
 
-def read_architecture(config: dict) -> Architecture:
+def read_architecture(config: dict[str, Any]) -> Architecture:
     """Architecture of a Hugging Face config.json object.
 
     Raises:
@@ -91,7 +91,7 @@ def parameters(architecture: Architecture) -> int:
     return architecture.parameters + architecture.vision
 
 
-def _text_config(config: dict) -> tuple[dict, object]:
+def _text_config(config: dict[str, Any]) -> tuple[dict[str, Any], object]:
     """The language model inside a (possibly multimodal) config, and its kind."""
     kind = config.get("model_type")
     for key in _INNER:

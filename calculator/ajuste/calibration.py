@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .card import Memory, Range, estimate_memory
 from .catalog import Catalog, find_gpu
@@ -98,7 +98,7 @@ def _moved(value: Range, factor: float, width: float) -> Range:
     )
 
 
-def _listed(value: object) -> dict:
+def _listed(value: object) -> dict[str, Any]:
     """Tuples as lists and nulls left out, as a request writes them."""
 
     def plain(inner: object) -> object:
@@ -111,7 +111,7 @@ def _listed(value: object) -> dict:
     return plain(value)  # type: ignore[return-value]
 
 
-def _merged(base: dict, over: dict) -> dict:
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for name, value in over.items():
         inner = merged.get(name)

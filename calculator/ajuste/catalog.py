@@ -7,7 +7,7 @@ out here and not again.
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import RequestError, near_matches
 
@@ -72,9 +72,9 @@ class Catalog(NamedTuple):
     as_of: str | None
     data: str | None  # newest day on which someone looked
     gpus: dict[str, Gpu]
-    models: dict[str, dict]
+    models: dict[str, dict[str, Any]]
     model_ids: dict[str, str]  # any accepted spelling, lower case -> id
-    providers: dict[str, dict]
+    providers: dict[str, dict[str, Any]]
     offers: tuple[Offer, ...]
     on_demand: dict[tuple[str, str, str | None], float]  # provider, offer, region -> USD per hour: spot's fallback
 
@@ -93,7 +93,7 @@ def load_catalog(text: str) -> Catalog:
         raise RequestError("bad-catalog", "catalog", detail=repr(error)[:120]) from None
 
 
-def _index(bundle: dict) -> Catalog:
+def _index(bundle: dict[str, Any]) -> Catalog:
     gpus = {row["id"]: Gpu(*[row.get(name) for name in GPU_COLUMNS]) for row in bundle.get("gpus", ())}
     models = {row["id"]: row for row in bundle.get("models", ())}
     spellings = {}
@@ -133,7 +133,7 @@ def _index(bundle: dict) -> Catalog:
     )
 
 
-def find_model(catalog: Catalog, name: str) -> dict:
+def find_model(catalog: Catalog, name: str) -> dict[str, Any]:
     """The catalog's row of a model by id, Hugging Face id or name. Raises `unknown-model` with near matches."""
     found = catalog.model_ids.get(name.strip().lower()) or _same_architecture(catalog, name)
     if found is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .errors import RequestError
 
 
@@ -15,7 +17,7 @@ class Reader:
 
     LARGEST = 1 << 40
 
-    def __init__(self, config: dict) -> None:
+    def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
 
     def number(self, *names: str, default: int | None = None, least: int = 1) -> int:

@@ -6,7 +6,7 @@ In the wheel they come from `_packed.py`, which the build writes; in a checkout 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Assumption(NamedTuple):
@@ -18,7 +18,7 @@ class Assumption(NamedTuple):
     unit: str
 
 
-def _load() -> tuple[dict, dict]:
+def _load() -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         from . import _packed
     except ImportError:
@@ -26,7 +26,7 @@ def _load() -> tuple[dict, dict]:
     return _packed.ASSUMPTIONS, _packed.PRESETS
 
 
-def _read_checkout() -> tuple[dict, dict]:
+def _read_checkout() -> tuple[dict[str, Any], dict[str, Any]]:
     import os.path
     import tomllib
 

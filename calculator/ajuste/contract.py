@@ -6,7 +6,7 @@ JSON Schema (`ajuste.schema`). Defaults are data (`data/presets.toml`), not code
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import RequestError, near_matches
 
@@ -237,7 +237,7 @@ REQUEST: dict[str, Field] = {
 REQUIRED = ("model", "method")
 
 
-def check_request(request: object) -> dict:
+def check_request(request: object) -> dict[str, Any]:
     """A copy of the request with every value checked against `REQUEST` and spellings made one.
 
     Returns only the fields that were given. Raises `RequestError` at the first fault.
@@ -285,7 +285,7 @@ def check_value(field: Field, value: object, name: str) -> object:
     return value
 
 
-def _check_object(fields: dict[str, Field], given: dict, prefix: str) -> dict:
+def _check_object(fields: dict[str, Field], given: dict[str, Any], prefix: str) -> dict[str, Any]:
     checked = {}
     for name, value in given.items():
         if name not in fields:

@@ -7,7 +7,7 @@ version, and its line in the breakdown is null. Taxes are not included.
 from __future__ import annotations
 
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .card import Range
 from .catalog import Offer
@@ -58,7 +58,7 @@ class Terms(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def billing_terms(provider: dict) -> Terms:
+def billing_terms(provider: dict[str, Any]) -> Terms:
     """Billing step and minimum charge of a provider; unknown ones widen the bill."""
     unknown = []
     step, least = provider.get("billing_granularity_seconds"), provider.get("minimum_charge_seconds")
@@ -90,7 +90,7 @@ class Extras(NamedTuple):
 NONE = Range(0.0, 0.0, 0.0)
 
 
-def extras(offer: Offer, provider: dict, job: Job, disk_gb: float) -> Extras:
+def extras(offer: Offer, provider: dict[str, Any], job: Job, disk_gb: float) -> Extras:
     """Storage while running and while stopped, egress, host meters.
 
     Storage = (disk − what the machine includes) × price per GB and month ÷ 730 h. Egress beyond the free volume.
@@ -134,7 +134,7 @@ def extras(offer: Offer, provider: dict, job: Job, disk_gb: float) -> Extras:
     return Extras(running, kept, out, _host(offer, provider, unknown), tuple(unknown))
 
 
-def _host(offer: Offer, provider: dict, unknown: list[str]) -> Range:
+def _host(offer: Offer, provider: dict[str, Any], unknown: list[str]) -> Range:
     """CPU and RAM where the provider meters them apart. Unit: USD per hour."""
     if not provider.get("host_billed_apart"):
         return NONE

@@ -6,6 +6,8 @@ Nothing else leaves the estimator: `estimate_json` turns it into the answer's `e
 
 from __future__ import annotations
 
+from typing import Any
+
 MESSAGES = {
     "bad-json": {
         "es": "La solicitud no es JSON válido: {detail}.",
@@ -90,7 +92,7 @@ class RequestError(Exception):
         shown = {"field": field, "value": shorten(value), "accepted": accepted, "detail": detail, "es": es, "en": en}
         self.message = {language: template.format(**shown) for language, template in MESSAGES[code].items()}
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """The answer's `error` object."""
         return {
             "code": self.code,

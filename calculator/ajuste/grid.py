@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .card import Range
 from .catalog import Catalog
 from .constants import PRESETS
@@ -15,7 +17,7 @@ from .resolve import as_request, resolve
 OWN_DEFAULTS = ("model", "method", "mode", "defaults", "calibration")
 
 
-def grid(plan: Plan, catalog: Catalog) -> list[dict]:
+def grid(plan: Plan, catalog: Catalog) -> list[dict[str, Any]]:
     """Models × methods, smallest model first: verdict, largest micro-batch and sequence, bill.
 
     `have-gpu`: on that card. `have-budget`: on the cheapest offer inside budget and deadline.
@@ -36,9 +38,9 @@ def grid(plan: Plan, catalog: Catalog) -> list[dict]:
     return rows
 
 
-def _asked(plan: Plan) -> dict:
+def _asked(plan: Plan) -> dict[str, Any]:
     """The fields that the request itself gave, without those that belong to its own model and method."""
-    asked: dict = {}
+    asked: dict[str, Any] = {}
     for name, value in as_request(plan).items():
         if name in OWN_DEFAULTS or name in plan.defaults or value is None:
             continue
@@ -53,7 +55,7 @@ def _asked(plan: Plan) -> dict:
     return asked
 
 
-def _cell(request: dict, plan: Plan, catalog: Catalog) -> dict:
+def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, Any]:
     own, arch = resolve(request | {"mode": "find-gpu"}, catalog)
     fitter = Fitter(own, arch, fixed_gpus=False, fixed_strategy=False)
     ranker = Ranker(fitter, catalog)
@@ -78,7 +80,7 @@ def _cell(request: dict, plan: Plan, catalog: Catalog) -> dict:
     )
 
 
-def _fit(placed: Placement) -> dict:
+def _fit(placed: Placement) -> dict[str, Any]:
     curve, usable = placed.site.footprint, placed.gpu.usable_gib
     return {
         "verdict": placed.verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from .architecture import Architecture
 from .card import card_of
@@ -15,7 +16,7 @@ from .throughput import compute_of, rates_of, tokens_per_second, work_of
 LEAST_SAVING_GIB = 0.1
 
 
-def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[dict]:
+def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[dict[str, Any]]:
     """Changes by GiB of required memory saved, most first; `slowdown` on the placement's GPU, same micro-batch.
 
     `slowdown` is 1 when there is no GPU to time it on and when the time does not change.
@@ -53,14 +54,14 @@ def slowdown(plan: Plan, changed: Plan, arch: Architecture, placement: Placement
     return speeds[0] / speeds[1]
 
 
-def candidates(plan: Plan) -> Iterator[tuple[dict, Plan]]:
+def candidates(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
     """Changes that apply to a plan, as fields of the request, with the plan they lead to."""
     yield from _of_numbers(plan)
     yield from _of_activations(plan)
     yield from _of_size(plan)
 
 
-def _of_numbers(plan: Plan) -> Iterator[tuple[dict, Plan]]:
+def _of_numbers(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
     if plan.trains_base:
         if plan.precision in ("bf16-mixed", "bf16-master", "fp32"):
             yield {"precision": "bf16"}, plan.replace(precision="bf16", base_dtype="bf16", autocast=False)
@@ -89,7 +90,7 @@ def _of_numbers(plan: Plan) -> Iterator[tuple[dict, Plan]]:
         yield {"train_embeddings": False}, plan.replace(train_embeddings=False)
 
 
-def _of_activations(plan: Plan) -> Iterator[tuple[dict, Plan]]:
+def _of_activations(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
     if plan.gradient_checkpointing != "full":
         yield {"gradient_checkpointing": "full"}, plan.replace(gradient_checkpointing="full")
     elif not plan.activation_offload:
@@ -104,7 +105,7 @@ def _of_activations(plan: Plan) -> Iterator[tuple[dict, Plan]]:
         yield {"allocator": "expandable"}, plan.replace(allocator="expandable")
 
 
-def _of_size(plan: Plan) -> Iterator[tuple[dict, Plan]]:
+def _of_size(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
     if plan.batch > 1:
         yield {"micro_batch": 1}, plan.replace(micro_batch=1, grad_accum=plan.grad_accum * plan.batch)
     if plan.sequence_length >= 512:

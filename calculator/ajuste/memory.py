@@ -7,7 +7,7 @@ training moment is the peak.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import loss, optimizer, sharding, weights
 from .architecture import Architecture
@@ -105,7 +105,7 @@ def column(name: str, c: Case, moments: tuple[Instant, ...]) -> tuple[float, ...
 # ------------------------------------------------------------------------------------------------------ table
 
 
-class _Recorder(dict):
+class _Recorder(dict[str, Any]):
     """Assumption values that remember which term read which."""
 
     __slots__ = ("seen", "term")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .architecture import Architecture
 from .card import Range
@@ -69,7 +69,7 @@ class Ranked(NamedTuple):
 class Ranking(NamedTuple):
     ranked: list[Ranked]  # by usd.mid
     picks: dict[str, Ranked | None]
-    excluded: list[dict]
+    excluded: list[dict[str, Any]]
 
 
 class Ranker:
@@ -223,7 +223,7 @@ class Ranker:
         wanted = Wanted(self.plan, self.catalog, self.today)
         counts = self.fitter.counts() if self.fitter.fixed_gpus else None
         ranked: list[Ranked] = []
-        excluded: dict[str, list] = {}
+        excluded: dict[str, list[Any]] = {}
         for offer in self.catalog.offers:
             if counts is not None and offer.gpus not in counts:
                 continue
@@ -287,7 +287,7 @@ def _between(hours: Range, limit: float) -> float:
     return 1.0
 
 
-def _excluded(reason: str, rows: list) -> dict:
+def _excluded(reason: str, rows: list[Any]) -> dict[str, Any]:
     price, offer, row = min(rows, key=lambda r: (r[0], r[1].provider, r[1].offer))
     cheapest = {
         "provider": offer.provider,
@@ -303,7 +303,7 @@ def _excluded(reason: str, rows: list) -> dict:
     return {"reason": reason, "count": len(rows), "cheapest": cheapest}
 
 
-def _order(row: Ranked) -> tuple:
+def _order(row: Ranked) -> tuple[Any, ...]:
     offer = row.offer
     return row.bill.usd.mid, offer.provider, offer.offer, offer.gpus, offer.region or "", offer.purchase
 

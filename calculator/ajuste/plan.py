@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .contract import FULL_METHODS, LORA_METHODS
 
@@ -125,13 +125,13 @@ class Filters(NamedTuple):
 class Calibration(NamedTuple):
     measured_gib: float | None
     measured_tokens_per_second: float | None
-    request: dict
+    request: dict[str, Any]
 
 
 class Plan(NamedTuple):
     """A request with every field resolved. None only where the contract says null (and `precision` of PEFT methods)."""
 
-    model: str | dict
+    model: str | dict[str, Any]
     method: str
     quantization: str
     precision: str | None

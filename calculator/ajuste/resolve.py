@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .architecture import Architecture, read_architecture
 from .catalog import Catalog, day_number, find_gpu, find_model
 from .constants import PRESETS
@@ -28,7 +30,7 @@ WEIGHT_DTYPE = {
 }
 
 
-def resolve(request: dict, catalog: Catalog) -> tuple[Plan, Architecture]:
+def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architecture]:
     """The plan and the model's architecture. Raises `RequestError` only."""
     asked = check_request(request)
     model, architecture = _model(asked["model"], catalog)
@@ -39,7 +41,7 @@ def resolve(request: dict, catalog: Catalog) -> tuple[Plan, Architecture]:
     return _plan(values, origin), architecture
 
 
-def _model(asked: str | dict, catalog: Catalog) -> tuple[str | dict, Architecture]:
+def _model(asked: str | dict[str, Any], catalog: Catalog) -> tuple[str | dict[str, Any], Architecture]:
     if isinstance(asked, dict):
         return asked, read_architecture(asked)
     row = find_model(catalog, asked)
@@ -49,14 +51,14 @@ def _model(asked: str | dict, catalog: Catalog) -> tuple[str | dict, Architectur
 # ------------------------------------------------------------------------------------------------- presets
 
 
-def _with_presets(asked: dict) -> tuple[dict, dict]:
+def _with_presets(asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The request over its framework's preset over the general one; and where each filled field came from."""
     general = PRESETS["general"]
     framework = asked.get("framework", general["framework"])
     preset = PRESETS["framework"][framework]
     conditions = _conditions(asked, general)
-    values: dict = {}
-    origin: dict = {}
+    values: dict[str, Any] = {}
+    origin: dict[str, Any] = {}
     for name, field in REQUEST.items():
         values[name] = dict.fromkeys(field.fields) if field.fields else None
         origin.update(dict.fromkeys([f"{name}.{key}" for key in field.fields] if field.fields else [name], "general"))
@@ -74,7 +76,7 @@ def _with_presets(asked: dict) -> tuple[dict, dict]:
     return values, origin
 
 
-def _conditions(asked: dict, general: dict) -> tuple[str, ...]:
+def _conditions(asked: dict[str, Any], general: dict[str, Any]) -> tuple[str, ...]:
     """Which conditional tables of a preset apply to this request."""
     task = asked.get("task", general["task"])
     if asked["method"] in FULL_METHODS:
@@ -83,7 +85,7 @@ def _conditions(asked: dict, general: dict) -> tuple[str, ...]:
     return ("peft", "quantized", task) if quantization != "none" else ("peft", task)
 
 
-def _layers(table: dict, conditions: tuple[str, ...], version: str | None) -> list[dict]:
+def _layers(table: dict[str, Any], conditions: tuple[str, ...], version: str | None) -> list[dict[str, Any]]:
     """A preset's tables that apply, the later over the earlier."""
     layers = [table]
     layers += [table[condition] for condition in conditions if condition in table]
@@ -94,7 +96,7 @@ def _layers(table: dict, conditions: tuple[str, ...], version: str | None) -> li
     return layers
 
 
-def _lay(values: dict, origin: dict, layer: dict, source: str) -> None:
+def _lay(values: dict[str, Any], origin: dict[str, Any], layer: dict[str, Any], source: str) -> None:
     for name, value in layer.items():
         if name in CONDITIONS or name == "version":
             continue
@@ -125,7 +127,7 @@ def _release(version: str) -> tuple[int, ...]:
 # ------------------------------------------------------------------------------------------------- derived
 
 
-def _derive(values: dict, origin: dict, asked: dict, catalog: Catalog) -> None:
+def _derive(values: dict[str, Any], origin: dict[str, Any], asked: dict[str, Any], catalog: Catalog) -> None:
     """Fields that follow from others. An asked value always stands (and may be refused afterwards)."""
 
     def fill(name: str, value: object, source: str) -> None:
@@ -163,7 +165,7 @@ def _derive(values: dict, origin: dict, asked: dict, catalog: Catalog) -> None:
         origin["as_of"] = "catalog"
 
 
-def _reference(values: dict) -> str:
+def _reference(values: dict[str, Any]) -> str:
     """The reference model of a preference task: PEFT switches the adapter off, a full fine-tune needs a copy."""
     needs = values["task"] in ("dpo", "kto") or (values["task"] == "grpo" and values["rl"]["beta"] > 0)
     if not needs:
@@ -171,7 +173,7 @@ def _reference(values: dict) -> str:
     return "copy" if values["method"] in FULL_METHODS else "adapter-off"
 
 
-def _derive_parallel(values: dict, origin: dict, asked: dict) -> None:
+def _derive_parallel(values: dict[str, Any], origin: dict[str, Any], asked: dict[str, Any]) -> None:
     """Several GPUs asked for without a strategy: data parallel, unless tensors or pipelines already use them all."""
     parallel = values["parallel"]
     given = asked.get("parallel", {})
@@ -185,7 +187,7 @@ def _derive_parallel(values: dict, origin: dict, asked: dict) -> None:
         origin["parallel.strategy"] = "parallel"
 
 
-def _derive_batch(values: dict, origin: dict, asked: dict) -> None:
+def _derive_batch(values: dict[str, Any], origin: dict[str, Any], asked: dict[str, Any]) -> None:
     """Accumulation that comes nearest to the global batch, when one is asked for."""
     if values["optimizer_in_backward"] and "optimizer_in_backward" not in asked and values["grad_accum"] > 1:
         values["optimizer_in_backward"] = False
@@ -195,7 +197,7 @@ def _derive_batch(values: dict, origin: dict, asked: dict) -> None:
         origin["grad_accum"] = "global_batch"
 
 
-def _data_ranks(values: dict) -> int:
+def _data_ranks(values: dict[str, Any]) -> int:
     return Parallel(**values["parallel"]).data_ranks
 
 
@@ -211,7 +213,7 @@ def inconsistent(field: str, es: str, en: str, *suggestions: str) -> RequestErro
     return RequestError("inconsistent", field, es=es, en=en, suggestions=suggestions)
 
 
-def _refuse_inconsistent(values: dict, asked: dict) -> None:
+def _refuse_inconsistent(values: dict[str, Any], asked: dict[str, Any]) -> None:
     """Combinations that no framework runs, or that would mean two things at once."""
     _refuse_numerics(values, asked)
     _refuse_parallel(values)
@@ -220,7 +222,7 @@ def _refuse_inconsistent(values: dict, asked: dict) -> None:
     _refuse_job(values, asked)
 
 
-def _refuse_numerics(values: dict, asked: dict) -> None:
+def _refuse_numerics(values: dict[str, Any], asked: dict[str, Any]) -> None:
     method, precision = values["method"], values["precision"]
     if method in FULL_METHODS:
         if precision is None:
@@ -290,7 +292,7 @@ def _refuse_numerics(values: dict, asked: dict) -> None:
         )
 
 
-def _refuse_parallel(values: dict) -> None:
+def _refuse_parallel(values: dict[str, Any]) -> None:
     parallel = values["parallel"]
     world = parallel["gpus_per_node"] * parallel["nodes"]
     strategy = parallel["strategy"]
@@ -332,7 +334,7 @@ def _refuse_parallel(values: dict) -> None:
         )
 
 
-def _refuse_batch(values: dict, asked: dict) -> None:
+def _refuse_batch(values: dict[str, Any], asked: dict[str, Any]) -> None:
     if values["optimizer_in_backward"] and values["grad_accum"] > 1:
         raise inconsistent(
             "optimizer_in_backward",
@@ -351,7 +353,7 @@ def _refuse_batch(values: dict, asked: dict) -> None:
             )
 
 
-def _refuse_dataset(values: dict) -> None:
+def _refuse_dataset(values: dict[str, Any]) -> None:
     dataset = values["dataset"]
     histogram = dataset["length_histogram"]
     if histogram is not None and (
@@ -374,7 +376,7 @@ def _refuse_dataset(values: dict) -> None:
         )
 
 
-def _refuse_job(values: dict, asked: dict) -> None:
+def _refuse_job(values: dict[str, Any], asked: dict[str, Any]) -> None:
     if values["mode"] == "have-gpu" and values["gpu"] is None:
         raise RequestError("missing", "gpu", accepted='"a100-sxm-80gb"')
     if values["mode"] == "have-budget":
@@ -400,7 +402,7 @@ def check_filters(plan: Plan, catalog: Catalog) -> None:
 # --------------------------------------------------------------------------------------------------- plan
 
 
-def _plan(values: dict, origin: dict) -> Plan:
+def _plan(values: dict[str, Any], origin: dict[str, Any]) -> Plan:
     fields = {
         name: NESTED[name](**{key: _freeze(inner) for key, inner in value.items()})
         if name in NESTED
@@ -417,7 +419,7 @@ def _freeze(value: object) -> object:
     return value
 
 
-def as_request(plan: Plan) -> dict:
+def as_request(plan: Plan) -> dict[str, Any]:
     """The plan as JSON-ready values under the request's names, `defaults` included."""
     shown = plan._asdict()
     for name in NESTED:

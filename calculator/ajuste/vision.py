@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .config import Reader
 
 
-def vision_parameters(config: dict, hidden: int) -> int:
+def vision_parameters(config: dict[str, Any], hidden: int) -> int:
     """Tower and projector; 0 where the config has no vision part.
 
     Unit: parameters. Formula: a vision transformer's layers 4v² + 2 or 3 v·m + biases and norms, patch embedding,
