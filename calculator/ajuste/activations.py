@@ -103,7 +103,7 @@ def linear_inputs(c: Case, y: Layer) -> float:
         targets = _one_query_key_value(targets)
     if c.quantized and c.upcast:
         return _upcast_inputs(c, targets)
-    total = (2 if c.autocast or c.gathered_adapter == 2 else 4) * c.plan.lora.rank * len(targets)
+    total: float = (2 if c.autocast or c.gathered_adapter == 2 else 4) * c.plan.lora.rank * len(targets)
     if not c.one_copy:
         copy = (2 if c.autocast else 4) + c.dropout
         return total + copy * sum(m.inputs for m in targets)

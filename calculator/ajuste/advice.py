@@ -93,7 +93,7 @@ def about_memory(q: Question) -> Iterator[Piece]:
         merged = 2.0 * parameters(q.arch) / GB
         yield "merge-memory", "note", "guide/memory/moments/", {"gb": merged}
     if plan.sequence_length < (plan.dataset.max_tokens or 0):
-        values = {"tokens": plan.sequence_length, "longest": plan.dataset.max_tokens}
+        values = {"tokens": plan.sequence_length, "longest": plan.dataset.max_tokens or 0}
         yield "rows-truncated", "warning", "guide/run/settings/", values
 
 

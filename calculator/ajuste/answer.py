@@ -45,7 +45,8 @@ def estimate(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         The answer, `ok` true; floats have 6 significant digits. Or `ok` false and the error.
     """
     try:
-        return significant(_answer(request, catalog))
+        answer: dict[str, Any] = significant(_answer(request, catalog))
+        return answer
     except RequestError as error:
         return {"ok": False, "error": error.as_dict()}
 
@@ -74,7 +75,8 @@ def parse(text: object) -> dict[str, Any]:
     if len(text) > LONGEST_REQUEST:
         raise RequestError("bad-json", detail=f"> {LONGEST_REQUEST} characters")
     try:
-        return json.loads(text, parse_int=_integer)
+        parsed: dict[str, Any] = json.loads(text, parse_int=_integer)  # or another kind: `resolve` says so
+        return parsed
     except RecursionError:
         raise RequestError("bad-json", detail="too deep") from None
     except ValueError as error:
@@ -204,7 +206,7 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
 def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
     """One row of `gpus`."""
     gpu: Gpu = placement.gpu
-    curve = placement.site.footprint
+    curve = fitter.curve(placement)
     return {
         "id": gpu.id,
         "count": placement.count,

@@ -24,7 +24,7 @@ class Architecture(NamedTuple):
     family: str
     traits: Family
     hidden: int
-    vocabulary: int
+    vocabulary: float
     layers: tuple[Layer, ...]
     tied: bool
     rotary: float  # share of the head that rotates; 0 = learned positions, ALiBi or none
@@ -32,9 +32,9 @@ class Architecture(NamedTuple):
     attention_softcap: bool
     outside: int  # parameters outside layers, embedding and head: final norm, learned positions
     vision: int  # parameters of the vision tower and its projector
-    embedding: int  # vocabulary × hidden
+    embedding: float  # vocabulary × hidden
     depth: float  # layers
-    parameters: int  # of the language model
+    parameters: float  # of the language model
 
     @property
     def is_moe(self) -> bool:
@@ -56,7 +56,7 @@ def read_architecture(config: dict[str, Any]) -> Architecture:
     """
     outer, config, kind = config, *_text_config(config)
     family = FAMILIES.get(kind) if isinstance(kind, str) else None
-    if family is None:
+    if family is None or not isinstance(kind, str):
         near = near_matches(kind, FAMILIES) if isinstance(kind, str) else ()
         raise RequestError("unknown-architecture", "model.model_type", kind, suggestions=near)
     read = Reader(config | {"model_type": kind})
@@ -86,7 +86,7 @@ def read_architecture(config: dict[str, Any]) -> Architecture:
     )
 
 
-def parameters(architecture: Architecture) -> int:
+def parameters(architecture: Architecture) -> float:
     """Exact number of parameters: layers, embedding, head (once when tied), norms, vision tower."""
     return architecture.parameters + architecture.vision
 

@@ -6,6 +6,7 @@ context (+ NCCL). `reserved` is what the allocator takes when nothing presses it
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from .architecture import Architecture
@@ -145,7 +146,7 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     training = [index for index, instant in enumerate(table.instants) if instant.training]
     everything = range(len(table.instants))
 
-    def peak(totals: tuple[float, ...], indexes: object) -> float:
+    def peak(totals: tuple[float, ...], indexes: Iterable[int]) -> float:
         return max(totals[index] for index in indexes)
 
     moved = [(side, peak(totals, training)) for side, totals in ends]
@@ -266,7 +267,7 @@ def _fit(length: int, near_1: float, near_2: float, far_1: float, far_2: float) 
     return base_near - a1 * length, a1, b1, b2
 
 
-def _largest(fits: object, limit: int) -> int:
+def _largest(fits: Callable[[int], bool], limit: int) -> int:
     """Largest n in 1 … limit for which `fits(n)`, which holds up to some n and not after; 0 when for none."""
     if not fits(1):
         return 0

@@ -32,6 +32,20 @@ def release(version: str) -> tuple[int, ...]:
 class Case:
     """Everything the terms read. Built once per table."""
 
+    arch: Architecture  # the part of it on this rank
+    a: dict[str, float]  # assumptions
+    autocast: bool
+    depth: float
+    hidden: float
+    vocabulary: float
+    tokens: float
+    scored_tokens: float
+    trainable: float
+    kept_gradient: float  # bytes per trained parameter
+    moment: float
+    weight_share: float
+    state_share: float
+
     def __init__(self, plan: Plan, arch: Architecture, a: dict[str, float], stage: str = "whole") -> None:
         self.plan, self.a, self.stage = plan, a, stage
         self.arch = arch = sharding.local(arch, plan, stage)
@@ -71,8 +85,9 @@ class Case:
         """Bytes of weights, adapters, gradients and of the tensors that flow through a layer."""
         strategy = plan.parallel.strategy
         fsdp, zero = strategy.startswith("fsdp"), strategy.startswith("zero")
-        mixed = self.full and (plan.precision.endswith("mixed") or plan.precision == "bf16-master")
-        self.stored = WEIGHT_BYTES[plan.precision] if self.full else DTYPE_BYTES[plan.base_dtype]
+        precision = plan.precision or ""  # null with a frozen base
+        mixed = self.full and (precision.endswith("mixed") or precision == "bf16-master")
+        self.stored = WEIGHT_BYTES[precision] if self.full else DTYPE_BYTES[plan.base_dtype]
         self.master = 0
         self.autocast = plan.autocast
         self.adapter = 0 if self.full else DTYPE_BYTES[plan.lora.dtype]

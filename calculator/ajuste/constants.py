@@ -20,7 +20,7 @@ class Assumption(NamedTuple):
 
 def _load() -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        from . import _packed
+        from . import _packed  # type: ignore[attr-defined]  # written into the wheel, absent in a checkout
     except ImportError:
         return _read_checkout()
     return _packed.ASSUMPTIONS, _packed.PRESETS

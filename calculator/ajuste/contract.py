@@ -63,11 +63,11 @@ class Field(NamedTuple):
     """One field of the request."""
 
     types: tuple[str, ...]  # accepted JSON types: integer, number, boolean, string, array, object, null
-    low: float | None = None  # inclusive range of a number, or of the length of a string or array
-    high: float | None = None
+    low: float = 0  # inclusive range of a number, or of the length of a string or array
+    high: float = 0
     choices: tuple[str, ...] = ()  # the accepted strings; empty = any
     spellings: dict[str, str] = {}  # accepted spellings -> the choice they are read as
-    items: Field | None = None  # each element of an array
+    items: Any = None  # a Field: each element of an array
     fields: dict[str, Field] | None = None  # of an object with fixed keys; None = free-form object
 
 
@@ -251,7 +251,7 @@ def check_request(request: object) -> dict[str, Any]:
     return checked
 
 
-def check_value(field: Field, value: object, name: str) -> object:
+def check_value(field: Field, value: Any, name: str) -> Any:
     """One value against its field. Raises `RequestError` naming `name`."""
     kind = json_type(value)
     if kind == "integer" and "integer" not in field.types and "number" in field.types:

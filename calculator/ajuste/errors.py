@@ -6,6 +6,7 @@ Nothing else leaves the estimator: `estimate_json` turns it into the answer's `e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 MESSAGES = {
@@ -122,7 +123,7 @@ def shorten(value: object, limit: int = 60) -> str:
     return type(value).__name__
 
 
-def near_matches(word: str, known: object, limit: int = 3) -> tuple[str, ...]:
+def near_matches(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """The known words most like `word`, best first: shared letter pairs (Dice), without importing difflib.
 
     Only the first 80 characters are compared, so that a giant string costs nothing.

@@ -7,7 +7,7 @@ package (5.24) and of the models' own repositories, read 2026-11.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Module names by role. "all-linear", "attention" … and lists of names in a request are resolved against these.
 LLAMA = {
@@ -66,9 +66,9 @@ class Family(NamedTuple):
     half_ffn: bool = False  # the config states twice the width (Qwen 1)
 
 
-_BIASED = {"qkv_bias": True, "o_bias": True, "mlp_bias": True}
-_ATTENTION_BIAS = {"qkv_bias": "attention_bias", "o_bias": "attention_bias"}
-_LLAMA_BIAS = _ATTENTION_BIAS | {"mlp_bias": "mlp_bias"}
+_BIASED: dict[str, Any] = {"qkv_bias": True, "o_bias": True, "mlp_bias": True}
+_ATTENTION_BIAS: dict[str, Any] = {"qkv_bias": "attention_bias", "o_bias": "attention_bias"}
+_LLAMA_BIAS: dict[str, Any] = _ATTENTION_BIAS | {"mlp_bias": "mlp_bias"}
 _GPT2 = Family(
     names=GPT2, norm="layer", gated=False, fused_qkv=True, tied=True, learned_positions=True, rotary=0, **_BIASED
 )

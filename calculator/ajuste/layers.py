@@ -13,13 +13,13 @@ class Linear(NamedTuple):
 
     role: str  # q k v o qkv gate up down gate_up …, with "expert_" in front inside the routed experts
     name: str  # its module name
-    inputs: int
-    outputs: int
+    inputs: float  # a fraction of the matrix on a tensor-parallel rank
+    outputs: float
     bias: bool = False
-    copies: int = 1
+    copies: float = 1
 
     @property
-    def weights(self) -> int:
+    def weights(self) -> float:
         """Entries of the matrix, all copies, bias apart."""
         return self.inputs * self.outputs * self.copies
 
@@ -27,7 +27,7 @@ class Linear(NamedTuple):
 class Layer(NamedTuple):
     """One kind of decoder layer and how many of it the model has."""
 
-    count: float  # a fraction where a pipeline stage holds only some
+    count: float  # type: ignore[assignment]  # hides tuple.count; a fraction where a pipeline stage holds some
     mixer: str  # full · sliding · latent · recurrent
     heads: float
     kv_heads: float
@@ -40,7 +40,7 @@ class Layer(NamedTuple):
     experts: tuple[Linear, ...]  # one entry per projection, copies = number of experts
     experts_per_token: int
     router: int  # parameters of the router
-    small: int  # norms, biases and whatever else is neither a linear's weight nor a router
+    small: float  # norms, biases and whatever else is neither a linear's weight nor a router
     state: float  # recurrent mixers: numbers per token that flow between their projections
     # Derived once, so that no formula sums modules again. Weights, biases apart:
     linear_weights: float  # of all linears outside the experts
@@ -104,7 +104,7 @@ def mixer_kind(read: Reader, index: int) -> str:
         return "latent"
     if not config.get("sliding_window") or config.get("use_sliding_window") is False:
         return "full"
-    pattern = read.number("sliding_window_pattern", default=_PATTERN.get(config.get("model_type"), 0), least=0)
+    pattern = read.number("sliding_window_pattern", default=_PATTERN.get(config.get("model_type", ""), 0), least=0)
     return "sliding" if not pattern or (index + 1) % pattern else "full"
 
 
@@ -133,7 +133,8 @@ def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: st
     heads = read.number("num_attention_heads", "n_head", "n_heads")
     kv_heads = key_value_heads(read, heads)
     head_dim = read.number("head_dim", "kv_channels", default=max(1, hidden // heads))
-    value_dim, state, extra = head_dim, 0, 0
+    value_dim, state = head_dim, 0
+    extra: float = 0  # parameters outside any matrix
     if mixer == "latent":
         linears, extra, head_dim, value_dim = latent_attention(read, hidden, heads)
         kv_heads = heads

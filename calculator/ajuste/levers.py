@@ -21,7 +21,7 @@ def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[
 
     `slowdown` is 1 when there is no GPU to time it on and when the time does not change.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     needed_now = required_mid(plan, arch)
     for change, changed in candidates(plan):
         try:

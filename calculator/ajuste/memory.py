@@ -7,7 +7,7 @@ training moment is the peak.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from . import loss, optimizer, sharding, weights
 from .architecture import Architecture
@@ -105,10 +105,12 @@ def column(name: str, c: Case, moments: tuple[Instant, ...]) -> tuple[float, ...
 # ------------------------------------------------------------------------------------------------------ table
 
 
-class _Recorder(dict[str, Any]):
+class _Recorder(dict[str, float]):
     """Assumption values that remember which term read which."""
 
     __slots__ = ("seen", "term")
+    seen: set[tuple[str, str]]
+    term: str
 
     def __getitem__(self, name: str) -> float:
         self.seen.add((name, self.term))

@@ -196,7 +196,7 @@ class Plan(NamedTuple):
         """Micro-batch of the memory figures: the one asked for, else 1."""
         return self.micro_batch or 1
 
-    def replace(self, **changes: object) -> Plan:
+    def replace(self, **changes: Any) -> Plan:
         """A changed copy. Nested: `plan.replace(parallel=plan.parallel._replace(nodes=2))`."""
         return self._replace(**changes)
 
