@@ -3,6 +3,7 @@
 PYTHON ?= python3
 SETUP = @$(PYTHON) calculator/bootstrap.py
 PATH := $(CURDIR)/.venv/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 FAST = not slow and not site and not browser and not full
 
 export PATH
@@ -86,12 +87,12 @@ fmt: ## format, and mend what can be mended
 	ruff check --fix --quiet . || true
 	ruff format --quiet .
 
-lock: ## refresh requirements*.txt and package-lock.json from what they are made of
+lock: ## refresh every locked file from what it is made of
 	$(SETUP)
-	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		requirements.in --output-file requirements.txt
-	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--constraint requirements.txt requirements-estimator.in --output-file requirements-estimator.txt
+	$(LOCK) requirements.in --output-file requirements.txt
+	$(LOCK) --constraint requirements.txt requirements-estimator.in --output-file requirements-estimator.txt
+	$(LOCK) tests/takeaway/engines.in --output-file tests/takeaway/engines.txt
+	$(LOCK) --no-deps tests/takeaway/frameworks.in --output-file tests/takeaway/frameworks.txt
 	npm update --package-lock-only
 
 clean: ## remove what builds and tests made; what was installed stays

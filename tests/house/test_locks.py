@@ -8,16 +8,19 @@ import pytest
 
 import bootstrap
 
+HERE = Path(__file__).resolve().parents[2]
+LOCKS = sorted([*HERE.glob("*.in"), *HERE.glob("tests/*/*.in")])
+
 
 def named(text: str) -> list[str]:
     """List the packages of a .in file."""
     return re.findall(r"^([a-z][a-z0-9-]*)", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["requirements", "requirements-estimator"])
-def test_every_package_is_pinned_with_hashes(root: Path, name: str) -> None:
-    lock = (root / f"{name}.txt").read_text()
-    wanted = named((root / f"{name}.in").read_text())
+@pytest.mark.parametrize("source", LOCKS, ids=lambda path: path.stem)
+def test_every_package_is_pinned_with_hashes(source: Path) -> None:
+    lock = source.with_suffix(".txt").read_text()
+    wanted = named(source.read_text())
     assert wanted
     for package in wanted:
         assert "--hash=sha256:" in bootstrap.requirement(lock, package)
@@ -26,11 +29,18 @@ def test_every_package_is_pinned_with_hashes(root: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-estimator.txt", "package-lock.json"])
-def test_a_lock_holds_no_address_and_no_path(root: Path, name: str) -> None:
-    text = (root / name).read_text()
+@pytest.mark.parametrize(
+    "lock", [*(path.with_suffix(".txt") for path in LOCKS), HERE / "package-lock.json"], ids=lambda path: path.name
+)
+def test_a_lock_holds_no_address_and_no_path(lock: Path) -> None:
+    text = lock.read_text()
     places = re.findall(r'"resolved"|(?:file|git)[:+]//?\S*|--(?:index-url|find-links)\S*|/opt/\S*|https?://\S*', text)
     assert [place for place in places if "/sponsors/" not in place and "/funding" not in place] == []
+
+
+def test_make_lock_refreshes_every_lock(root: Path) -> None:
+    recipe = (root / "Makefile").read_text()
+    assert [path.relative_to(root).as_posix() for path in LOCKS if f" {path.relative_to(root)} " not in recipe] == []
 
 
 def test_npm_packages_are_pinned_exactly(root: Path) -> None:
