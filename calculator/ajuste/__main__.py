@@ -1,7 +1,7 @@
 """The estimator on the command line: a request in, an answer out, both JSON.
 
-    python -m ajuste '{"model": "llama-3.1-8b", "method": "qlora"}' --catalog build/app/catalog.json
-    python -m ajuste - < request.json
+python -m ajuste '{"model": "llama-3.1-8b", "method": "qlora"}' --catalog build/app/catalog.json
+python -m ajuste - < request.json
 """
 
 import argparse

@@ -69,6 +69,8 @@ class Offer(NamedTuple):
 
 
 class Catalog(NamedTuple):
+    """What `load_catalog` made of a bundle."""
+
     as_of: str | None
     data: str | None  # newest day on which someone looked
     gpus: dict[str, Gpu]

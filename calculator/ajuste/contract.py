@@ -14,7 +14,8 @@ VERSION = 1
 
 FULL_METHODS = ("full", "galore", "lomo", "freeze")
 LORA_METHODS = ("lora", "qlora", "dora", "rslora", "adalora", "vera")
-PEFT_METHODS = LORA_METHODS + (
+PEFT_METHODS = (
+    *LORA_METHODS,
     "ia3",
     "prefix",
     "prompt",
@@ -66,32 +67,40 @@ class Field(NamedTuple):
     low: float = 0  # inclusive range of a number, or of the length of a string or array
     high: float = 0
     choices: tuple[str, ...] = ()  # the accepted strings; empty = any
-    spellings: dict[str, str] = {}  # accepted spellings -> the choice they are read as
+    spellings: tuple[tuple[str, str], ...] = ()  # accepted spellings -> the choice they are read as
     items: Any = None  # a Field: each element of an array
     fields: dict[str, Field] | None = None  # of an object with fixed keys; None = free-form object
 
 
 def integer(low: int, high: int, null: bool = False) -> Field:
+    """A whole number from `low` to `high`."""
     return Field(("integer", "null") if null else ("integer",), low, high)
 
 
 def number(low: float, high: float, null: bool = False) -> Field:
+    """A number from `low` to `high`."""
     return Field(("number", "null") if null else ("number",), low, high)
 
 
 def choice(*choices: str, null: bool = False, spellings: dict[str, str] | None = None) -> Field:
-    return Field(("string", "null") if null else ("string",), choices=choices, spellings=spellings or {})
+    """One of some words."""
+    return Field(
+        ("string", "null") if null else ("string",), choices=choices, spellings=tuple((spellings or {}).items())
+    )
 
 
 def text(longest: int, null: bool = False) -> Field:
+    """Any text up to a length."""
     return Field(("string", "null") if null else ("string",), 1, longest)
 
 
 def array(items: Field, longest: int, null: bool = False) -> Field:
+    """A list of like items."""
     return Field(("array", "null") if null else ("array",), 0, longest, items=items)
 
 
 def nested(**fields: Field) -> Field:
+    """An object with fixed keys."""
     return Field(("object",), fields=fields)
 
 
@@ -256,10 +265,9 @@ def check_value(field: Field, value: Any, name: str) -> Any:
     kind = json_type(value)
     if kind == "integer" and "integer" not in field.types and "number" in field.types:
         kind = "number"
-    if kind == "number" and "number" not in field.types and "integer" in field.types and value == value // 1:
+    if kind == "number" and "number" not in field.types and value == value // 1 and abs(value) < 2**53:
         # 2048.0 is how some callers write 2048.
-        if abs(value) < 2**53:
-            value, kind = int(value), "integer"
+        value, kind = int(value), "integer"
     if kind not in field.types:
         raise RequestError("wrong-type", name, value, accepted_text(field))
     if kind in ("integer", "number"):
@@ -268,7 +276,7 @@ def check_value(field: Field, value: Any, name: str) -> Any:
         return value
     if kind == "string":
         if field.choices:
-            spelled = field.spellings.get(value, value)
+            spelled = dict(field.spellings).get(value, value)
             if spelled not in field.choices:
                 near = near_matches(value, field.choices)
                 raise RequestError("unknown-value", name, value, accepted_text(field), near)

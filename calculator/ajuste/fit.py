@@ -18,7 +18,7 @@ from .lengths import attended_tokens, row_tokens
 from .memory import GIB
 from .plan import Plan
 from .resolve import accumulation
-from .throughput import Rates, Work, rates_of, speed, work_of
+from .throughput import Rates, Work, compute_of, rates_of, speed, work_of
 
 COUNTS = (1, 2, 4, 8)
 # Strategies tried for several GPUs when the request names none, those that send least first: the first that fits is
@@ -32,7 +32,7 @@ class Placement(NamedTuple):
     """A plan on a number of GPUs of one kind."""
 
     gpu: Gpu
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
     strategy: str
     micro_batch: int
     accumulation: int
@@ -42,13 +42,21 @@ class Placement(NamedTuple):
     site: Site
 
 
-class Site(NamedTuple):
+class Site:
     """What all cards of one strategy, count and capability class share."""
 
-    plan: Plan
-    footprint: Curve
-    accumulating: Curve  # with gradients that wait for the next micro-batch
-    work: Work
+    def __init__(self, plan: Plan, work: Work, curves: dict[bool, Curve], calibrated: Calibrated) -> None:
+        """`curves` are shared with sites that take the same bytes."""
+        self.plan, self.work = plan, work
+        self.curves, self._calibrated = curves, calibrated
+
+    def curve(self, accumulates: bool, arch: Architecture) -> Curve:
+        """Required memory, with or without gradients that wait for the next micro-batch."""
+        found = self.curves.get(accumulates)
+        if found is None:
+            plan = self.plan.replace(grad_accum=2 if accumulates else 1)
+            found = self.curves[accumulates] = Curve(Footprint(plan, arch), self._calibrated)
+        return found
 
 
 def verdict(required: Range, usable_gib: float | None, label_gb: float = 0.0) -> str:
@@ -114,24 +122,23 @@ class Fitter:
         # bf16 and fp16 take the same bytes, and so do copies on any number of GPUs: only the arithmetic differs.
         for (n, other, kind, _), site in self._sites.items():
             if other == strategy and kind == attention and (n == count or (strategy == "ddp" and n > 1)):
-                return Site(plan, site.footprint, site.accumulating, work_of(plan, self.arch))
-        footprint = Curve(Footprint(plan, self.arch), self.calibrated)
-        accumulating = footprint
-        if plan.global_batch is not None and plan.grad_accum == 1 and not plan.optimizer_in_backward:
-            accumulating = Curve(Footprint(plan.replace(grad_accum=2), self.arch), self.calibrated)
-        return Site(plan, footprint, accumulating, work_of(plan, self.arch))
+                work = site.work._replace(compute=compute_of(plan)) if n == count else work_of(plan, self.arch)
+                return Site(plan, work, site.curves, self.calibrated)
+        return Site(plan, work_of(plan, self.arch), {}, self.calibrated)
 
     def place(self, gpu: Gpu, count: int) -> Placement:
         """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried."""
         key = (gpu.id, count)
         found = self._placed.get(key)
         if found is None:
-            for strategy in self.strategies(count):
-                placed = self._place(gpu, count, strategy)
-                if found is None or found.verdict == "no" or placed.verdict == "fits":
-                    found = placed
+            first, *others = self.strategies(count)
+            found = self._place(gpu, count, first)
+            for strategy in others:
                 if found.verdict == "fits":
                     break
+                placed = self._place(gpu, count, strategy)
+                if found.verdict == "no" or placed.verdict == "fits":
+                    found = placed
             self._placed[key] = found
         return found
 
@@ -172,28 +179,35 @@ class Fitter:
     def _batch(self, site: Site, gpu: Gpu) -> tuple[int, int, Range]:
         """Micro-batch, accumulation and required memory (GiB): as asked, else the largest that fits, else 1."""
         plan = site.plan
-        usable = gpu.usable_gib
+        usable, ranks = gpu.usable_gib, plan.parallel.data_ranks
+        total = self.global_batch()
         if plan.micro_batch is not None:
-            batch, footprint = plan.micro_batch, site.footprint
-            accumulate = self._accumulation(plan, batch)
-        elif plan.global_batch is None:
-            footprint, accumulate = site.footprint, plan.grad_accum
-            batch = max(1, footprint.largest_batch(usable))
+            batch = plan.micro_batch
+            accumulate = plan.grad_accum if plan.optimizer_in_backward else accumulation(total or batch, batch, ranks)
+            curve = site.curve(accumulate > 1, self.arch)
+        elif total is None or plan.optimizer_in_backward:
+            accumulate, curve = plan.grad_accum, site.curve(plan.grad_accum > 1, self.arch)
+            batch = max(1, curve.largest_batch(usable))
         else:
-            share = max(1, plan.global_batch // plan.parallel.data_ranks)
-            footprint, batch = site.footprint, share
-            if usable is None or footprint.required(share).high > usable * GIB:
-                footprint = site.accumulating
-                batch = max(1, min(share, footprint.largest_batch(usable)))
-            accumulate = self._accumulation(plan, batch)
-        low, mid, high = footprint.required(batch)
+            # As few micro-batches as memory allows; with more than one, gradients wait between them.
+            batch, curve = max(1, total // ranks), site.curve(False, self.arch)
+            if usable is None or curve.required(batch).high > usable * GIB:
+                curve = site.curve(True, self.arch)
+                batch = max(1, min(batch, curve.largest_batch(usable)))
+            accumulate = accumulation(total, batch, ranks)
+        low, mid, high = curve.required(batch)
         return batch, accumulate, Range(low / GIB, mid / GIB, high / GIB)
 
-    @staticmethod
-    def _accumulation(plan: Plan, batch: int) -> int:
-        if plan.global_batch is None or plan.optimizer_in_backward:
-            return plan.grad_accum
-        return accumulation(plan.global_batch, batch, plan.parallel.data_ranks)
+    def global_batch(self) -> int | None:
+        """Examples per optimizer step, kept equal over counts; None = as the automatic micro-batch makes it."""
+        plan = self.plan
+        if plan.global_batch is not None or plan.micro_batch is None:
+            return plan.global_batch
+        return plan.micro_batch * plan.grad_accum * plan.parallel.data_ranks
+
+    def curve(self, placement: Placement) -> Curve:
+        """The memory curve that a placement was solved on."""
+        return placement.site.curve(placement.accumulation > 1, self.arch)
 
 
 class Curve:

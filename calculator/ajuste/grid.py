@@ -63,14 +63,14 @@ def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, An
     if plan.mode == "have-gpu":
         placed = fitter.place(catalog.gpus[plan.gpu or ""], 1)
         best = None if placed.verdict == "no" else ranker.cheapest()
-        return row | _fit(placed) | {"usd": None if best is None else _range(best.bill.usd)}
+        return row | _fit(fitter, placed) | {"usd": None if best is None else _range(best.bill.usd)}
     best = ranker.cheapest()
     if best is None:
         return row | {"verdict": "no", "max_micro_batch": 0, "max_sequence_length": 0, "usd": None}
     placed = best.placement
     return (
         row
-        | _fit(placed)
+        | _fit(fitter, placed)
         | {
             "usd": _range(best.bill.usd),
             "gpu": placed.gpu.id,
@@ -80,8 +80,8 @@ def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, An
     )
 
 
-def _fit(placed: Placement) -> dict[str, Any]:
-    curve, usable = placed.site.footprint, placed.gpu.usable_gib
+def _fit(fitter: Fitter, placed: Placement) -> dict[str, Any]:
+    curve, usable = fitter.curve(placed), placed.gpu.usable_gib
     return {
         "verdict": placed.verdict,
         "max_micro_batch": curve.largest_batch(usable),

@@ -91,7 +91,7 @@ def evaluation_share(plan: Plan) -> float:
 
 
 def evaluation_tokens(plan: Plan, micro_batch: int, accumulation: int) -> float:
-    """Training-equivalent tokens of all evaluations of one experiment: forward only, once per `every_steps` or epoch."""
+    """Training-equivalent tokens of all evaluations of one experiment: once per `every_steps`, or per epoch."""
     if not plan.eval.examples:
         return 0.0
     times = max(1.0, plan.dataset.epochs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .architecture import Architecture
@@ -44,13 +45,17 @@ REASONS = (
 )
 # Groups of regions, as words that occur in the providers' own names of them.
 REGION_GROUPS = {
-    "eu": frozenset(
-        "eu europe westeurope northeurope at austria be belgium bg bulgaria ch hr croatia cz de germany bavaria dk es "
-        "spain fi finland fr france gb uk gr greece ie ireland is iceland it italy nl netherlands no norway pl poland "
-        "pt portugal ro romania se sweden si slovenia sofia".split()
-    ),
-    "latam": frozenset("sa southamerica br brazil brazilsouth cl chile mx mexico co colombia ar latam".split()),
-}
+    "eu": frozenset((
+        "eu", "europe", "westeurope", "northeurope", "at", "austria", "be", "belgium", "bg", "bulgaria", "ch", "hr",
+        "croatia", "cz", "de", "germany", "bavaria", "dk", "es", "spain", "fi", "finland", "fr", "france", "gb",
+        "uk", "gr", "greece", "ie", "ireland", "is", "iceland", "it", "italy", "nl", "netherlands", "no", "norway",
+        "pl", "poland", "pt", "portugal", "ro", "romania", "se", "sweden", "si", "slovenia", "sofia"
+    )),
+    "latam": frozenset((
+        "sa", "southamerica", "br", "brazil", "brazilsouth", "cl", "chile", "mx", "mexico", "co", "colombia", "ar",
+        "latam"
+    )),
+}  # fmt: skip
 
 
 class Ranked(NamedTuple):
@@ -67,6 +72,8 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
+    """All offers in order, and what stands out."""
+
     ranked: list[Ranked]  # by usd.mid
     picks: dict[str, Ranked | None]
     excluded: list[dict[str, Any]]
@@ -134,12 +141,13 @@ class Ranker:
             evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
             bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
             speeds = placement.tokens_per_second
-            found = tuple(
+            low, mid, high = (
                 self._job(side, tokens / speed / 3600, evaluated / speed / 3600, bandwidth, persistent)
                 for side, speed in zip(SIDES, (speeds.high, speeds.mid, speeds.low), strict=True)
             )
-            self._hours[key] = found  # type: ignore[assignment]
-        return found  # type: ignore[return-value]
+            found = low, mid, high
+            self._hours[key] = found
+        return found
 
     def _job(self, side: str, train: float, evaluate: float, bandwidth: float, persistent: bool) -> JobHours:
         generating = generation_hours(self.plan, self.arch, bandwidth, side)
@@ -232,11 +240,11 @@ class Ranker:
             if reason is None:
                 row = self.rank(offer)
                 reason = "does-not-fit" if row is None else self._misses(row)
-            if reason is None:
-                ranked.append(row)
-            else:
+            if reason is not None:
                 cost = offer.usd_per_hour if row is None else row.bill.usd.mid
                 excluded.setdefault(reason, []).append((cost, offer, row))
+            elif row is not None:
+                ranked.append(row)
         ranked.sort(key=_order)
         return Ranking(ranked, picks(ranked), [_excluded(r, excluded[r]) for r in REASONS if r in excluded])
 
@@ -281,14 +289,14 @@ def _between(hours: Range, limit: float) -> float:
     ]
     if limit <= points[0][0]:
         return 0.0
-    for (x0, p0), (x1, p1) in zip(points, points[1:], strict=False):
+    for (x0, p0), (x1, p1) in pairwise(points):
         if limit <= x1:
             return p0 + (p1 - p0) * (limit - x0) / (x1 - x0) if x1 > x0 else p1
     return 1.0
 
 
 def _excluded(reason: str, rows: list[Any]) -> dict[str, Any]:
-    price, offer, row = min(rows, key=lambda r: (r[0], r[1].provider, r[1].offer))
+    _, offer, row = min(rows, key=lambda r: (r[0], r[1].provider, r[1].offer))
     cheapest = {
         "provider": offer.provider,
         "offer": offer.offer,

@@ -12,6 +12,8 @@ from .contract import FULL_METHODS, LORA_METHODS
 
 
 class Lora(NamedTuple):
+    """Adapters."""
+
     rank: int
     targets: str | tuple[str, ...]
     dtype: str
@@ -19,6 +21,8 @@ class Lora(NamedTuple):
 
 
 class Rl(NamedTuple):
+    """Generation of reinforcement learning."""
+
     generations: int
     prompt_tokens: int
     completion_tokens: int
@@ -28,6 +32,8 @@ class Rl(NamedTuple):
 
 
 class Parallel(NamedTuple):
+    """How GPUs share the work."""
+
     strategy: str
     gpus_per_node: int
     nodes: int
@@ -68,6 +74,8 @@ class Parallel(NamedTuple):
 
 
 class Dataset(NamedTuple):
+    """How much data, how long."""
+
     examples: int
     mean_tokens: float
     max_tokens: int | None
@@ -81,6 +89,8 @@ class Dataset(NamedTuple):
 
 
 class Evaluation(NamedTuple):
+    """Evaluation during and after training."""
+
     examples: int
     batch: int
     every_steps: int | None
@@ -89,6 +99,8 @@ class Evaluation(NamedTuple):
 
 
 class Save(NamedTuple):
+    """Checkpoints and the final merge."""
+
     every_steps: int | None
     keep: int
     states: bool
@@ -96,6 +108,8 @@ class Save(NamedTuple):
 
 
 class Job(NamedTuple):
+    """What surrounds the run: experiments, limits, interruptions, storage."""
+
     experiments: int
     idle_h_per_experiment: float
     deadline_h: float | None
@@ -112,6 +126,8 @@ class Job(NamedTuple):
 
 
 class Filters(NamedTuple):
+    """Which offers are wanted."""
+
     providers: tuple[str, ...]
     regions: tuple[str, ...]
     purchase: tuple[str, ...]
@@ -123,6 +139,8 @@ class Filters(NamedTuple):
 
 
 class Calibration(NamedTuple):
+    """One measured run."""
+
     measured_gib: float | None
     measured_tokens_per_second: float | None
     request: dict[str, Any]
@@ -185,10 +203,12 @@ class Plan(NamedTuple):
 
     @property
     def has_lora(self) -> bool:
+        """Low-rank adapters of any kind."""
         return self.method in LORA_METHODS
 
     @property
     def is_quantized(self) -> bool:
+        """The frozen base is packed."""
         return self.quantization != "none"
 
     @property

@@ -210,6 +210,7 @@ def accumulation(global_batch: int, micro_batch: int, ranks: int) -> int:
 
 
 def inconsistent(field: str, es: str, en: str, *suggestions: str) -> RequestError:
+    """The refusal of fields that cannot go together."""
     return RequestError("inconsistent", field, es=es, en=en, suggestions=suggestions)
 
 
@@ -403,7 +404,7 @@ def check_filters(plan: Plan, catalog: Catalog) -> None:
 
 
 def _plan(values: dict[str, Any], origin: dict[str, Any]) -> Plan:
-    fields = {
+    fields: dict[str, Any] = {
         name: NESTED[name](**{key: _freeze(inner) for key, inner in value.items()})
         if name in NESTED
         else _freeze(value)

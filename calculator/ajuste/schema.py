@@ -52,7 +52,7 @@ def _typed(field: Field, kind: str) -> Schema:
         return {"type": kind, "minimum": field.low, "maximum": field.high}
     if kind == "string":
         if field.choices:
-            return {"enum": [*field.choices, *field.spellings]}
+            return {"enum": [*field.choices, *dict(field.spellings)]}
         return {"type": "string", "minLength": field.low, "maxLength": field.high}
     if kind == "array" and field.items is not None:
         return {"type": "array", "maxItems": field.high, "items": field_schema(field.items)}

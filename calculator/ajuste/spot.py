@@ -41,6 +41,7 @@ class Spot(NamedTuple):
 
     @property
     def wall(self) -> float:
+        """Hours from start to end, waiting included."""
         return self.billed + self.waiting
 
 

@@ -299,8 +299,10 @@ def report(runs: list[Run], seen: np.ndarray, unseen: np.ndarray) -> list[str]:
         for value in sorted({run.row[field] for run in runs}):
             chosen = small & np.array([run.row[field] == value for run in runs])
             groups.append((f"{label} {value}", chosen))
-    for value in sorted({run.gpu.architecture or "" for run in runs}):
-        groups.append((f"GPU {value}", small & np.array([run.gpu.architecture == value for run in runs])))
+    groups += [
+        (f"GPU {value}", small & np.array([run.gpu.architecture == value for run in runs]))
+        for value in sorted({run.gpu.architecture or "" for run in runs})
+    ]
     for name, chosen in groups:
         if chosen.any():
             lines.append(f"{name:42s} seen     {summary(seen[chosen])}")

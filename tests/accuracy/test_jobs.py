@@ -12,7 +12,11 @@ import ajuste
 # The use cases of the original article, with the price it quoted.
 CASES = [
     ("chatbot", {"model": "llama-2-7b", "method": "qlora", "gpu": "rtx-4090-24gb"}, 0.50),
-    ("domain text", {"model": "mistral-7b-v0.1", "method": "lora", "base_dtype": "bf16", "gpu": "rtx-a6000-48gb"}, 3.00),
+    (
+        "domain text",
+        {"model": "mistral-7b-v0.1", "method": "lora", "base_dtype": "bf16", "gpu": "rtx-a6000-48gb"},
+        3.00,
+    ),
     ("code", {"model": "codellama-7b", "method": "qlora", "gpu": "rtx-3090-24gb"}, 0.40),
     ("sentiment", {"model": "llama-3.2-3b", "method": "qlora", "gpu": "a100-sxm-80gb"}, 3.50),
 ]
@@ -133,7 +137,13 @@ RUNS = [
             "micro_batch": 16,
             "gpu": "a100-sxm-80gb",
             "parallel": {"strategy": "zero3", "gpus_per_node": 8},
-            "dataset": {"examples": 665_000, "mean_tokens": 400, "epochs": 1, "image_tokens": 576, "images_per_example": 1},
+            "dataset": {
+                "examples": 665_000,
+                "mean_tokens": 400,
+                "epochs": 1,
+                "image_tokens": 576,
+                "images_per_example": 1,
+            },
         },
     ),
 ]

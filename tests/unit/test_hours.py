@@ -84,7 +84,8 @@ def test_an_engine_generates_faster():
 
 
 def test_a_job_of_several_experiments():
-    # Each of 4: 0.1 h to get the machine, 0.05 to load, 2 to train, 0.1 to evaluate, 0.5 of looking at it. Once: 0.3 + 0.1.
+    # Each of 4: 0.1 h to get the machine, 0.05 to load, 2 to train, 0.1 to evaluate, 0.5 of looking at it.
+    # Once: 0.3 to download, 0.1 to tokenise.
     fixed = Parts(provision=0.1, download=0.3, tokenize=0.1, load=0.05, idle=0.5)
     kept = job_hours(fixed, 2.0, 0.1, 4, persistent=True)
     assert kept.setup == pytest.approx(4 * 0.15 + 0.4)

@@ -197,3 +197,32 @@ def test_days(date: str, day: int):
 def test_what_is_no_date(date: str):
     with pytest.raises(ValueError, match=r".*"):
         day_number(date)
+
+
+def test_the_global_batch_is_kept_over_counts(real):
+    """4 × 8 on one GPU is 32 examples a step: on 8 GPUs one micro-batch each, on 4 two."""
+    request = {"model": "llama-3.1-8b", "method": "qlora", "micro_batch": 4, "grad_accum": 8, "gpu": "a100-sxm-80gb"}
+    cards = {card["count"]: card for card in ajuste.estimate(request, real)["gpus"]}
+    assert {count: card["grad_accum"] for count, card in cards.items()} == {1: 8, 2: 4, 4: 2, 8: 1}
+    assert {card["micro_batch"] for card in cards.values()} == {4}
+
+
+def test_a_global_batch_bounds_the_automatic_micro_batch(real):
+    request = {"model": "llama-3.2-1b", "method": "lora", "global_batch": 12, "gpu": "a100-sxm-80gb"}
+    for card in ajuste.estimate(request, real)["gpus"]:
+        assert card["micro_batch"] * card["grad_accum"] * card["count"] in (8, 12, 16)
+        assert card["micro_batch"] <= max(1, 12 // card["count"])
+
+
+def test_the_largest_micro_batch_fits_and_one_more_does_not(real):
+    request = {"model": "llama-3.1-8b", "method": "lora", "base_dtype": "bf16", "gpu": "rtx-a6000-48gb"}
+    card = ajuste.estimate(request, real)["gpus"][0]
+    assert card["micro_batch"] == card["max_micro_batch"] > 1
+
+    def asked(**change: object) -> str:
+        return ajuste.estimate(request | change, real)["gpus"][0]["verdict"]
+
+    assert asked(micro_batch=card["max_micro_batch"]) == "fits"
+    assert asked(micro_batch=card["max_micro_batch"] + 1) != "fits"
+    assert asked(micro_batch=1, sequence_length=card["max_sequence_length"]) == "fits"
+    assert asked(micro_batch=1, sequence_length=int(1.01 * card["max_sequence_length"]) + 1) != "fits"

@@ -39,9 +39,7 @@ def test_one_ranking(name: str, real: ajuste.Catalog):
 def test_it_grows_no_faster_than_the_offers(catalog_data: dict):
     took = {}
     for times in (1, 3, 9):
-        offers = [
-            row | {"offer": f"{row['offer']} #{copy}"} for copy in range(times) for row in catalog_data["offers"]
-        ]
+        offers = [row | {"offer": f"{row['offer']} #{copy}"} for copy in range(times) for row in catalog_data["offers"]]
         catalog = ajuste.load_catalog(json.dumps(catalog_data | {"offers": offers}))
         took[len(offers)] = best_ms(REQUESTS["8B QLoRA"], catalog, 3)
     print("  ".join(f"{count} offers {ms:.0f} ms" for count, ms in took.items()))

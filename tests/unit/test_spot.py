@@ -100,9 +100,12 @@ def test_quantiles_and_deadline_are_what_a_simulation_gives():
     def run() -> float:
         away = rng.random() < MEAN_DOWN / (MEAN_DOWN + MEAN_UP)
         wait = rng.expovariate(1 / MEAN_DOWN) if away else 0.0
-        return wait + replay(
-            spot.checkpoints, lambda: rng.expovariate(1 / MEAN_UP), lambda: rng.expovariate(1 / MEAN_DOWN), m
-        )[0]
+        return (
+            wait
+            + replay(spot.checkpoints, lambda: rng.expovariate(1 / MEAN_UP), lambda: rng.expovariate(1 / MEAN_DOWN), m)[
+                0
+            ]
+        )
 
     walls = sorted(run() for _ in range(8_000))
     for share in (0.5, 0.9):
@@ -123,9 +126,7 @@ def test_bursty_markets_cost_no_more_than_said(shape: float):
     m = Market(1 / MEAN_UP, MEAN_DOWN, RESTART)
     spot = best(WORK, FIRST, CHECKPOINT, m)
     runs = [
-        replay(
-            spot.checkpoints, lambda: rng.weibullvariate(scale, shape), lambda: rng.expovariate(1 / MEAN_DOWN), m
-        )
+        replay(spot.checkpoints, lambda: rng.weibullvariate(scale, shape), lambda: rng.expovariate(1 / MEAN_DOWN), m)
         for _ in range(4_000)
     ]
     running = sum(r for _, r, _ in runs) / len(runs)

@@ -123,9 +123,7 @@ def test_cards_without_bf16_compute_in_fp16(catalog):
 def test_power_limits_a_card(catalog):
     ada = card(catalog, gemm_measured_tflops=None, bf16_dense_tflops=121, architecture="Ada", memory_type="GDDR6")
     # 72 W × 0.65 TFLOP/s per W = 46.8, far below 0.85 × 121; at 300 W the peak decides.
-    assert matmul_tflops(ada._replace(tdp_w=72), "bf16") == pytest.approx(
-        72 * MID["matmul-tflops-per-watt-ada"]
-    )
+    assert matmul_tflops(ada._replace(tdp_w=72), "bf16") == pytest.approx(72 * MID["matmul-tflops-per-watt-ada"])
     assert matmul_tflops(ada._replace(tdp_w=300), "bf16") == pytest.approx(121 * MID["matmul-share-of-peak"])
 
 
@@ -151,7 +149,9 @@ def test_sharding_over_pcie_is_slower_than_copies(catalog):
 
 def test_layers_shared_out_by_device_map_run_one_at_a_time(catalog):
     alone = speed(catalog, method="lora")
-    assert speed(catalog, method="lora", parallel={"strategy": "device-map", "gpus_per_node": 4}) == pytest.approx(alone, rel=0.01)
+    assert speed(catalog, method="lora", parallel={"strategy": "device-map", "gpus_per_node": 4}) == pytest.approx(
+        alone, rel=0.01
+    )
 
 
 @pytest.mark.parametrize(
