@@ -205,7 +205,7 @@ def quantile(values: Iterable[float], share: float, weights: Iterable[float] | N
 
 MISSED = 0.05  # share of the measured values, on each side, that a range may leave out
 CLASSES = [kind + sharded for kind in ("full", "adapter", "quantised") for sharded in ("", "-sharded")]
-LEAST, STEP = 0.01, 0.005
+LEAST, STEP = 0.04, 0.005
 
 
 def residuals(points: list[Point], without: str = "") -> dict[str, tuple[float, float]]:

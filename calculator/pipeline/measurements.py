@@ -315,6 +315,7 @@ def swift(row: Row) -> Request:
 
     From its docs and swift/llm at that commit: LoRA rank 8 on the fused query-key-value, dropout 0.05, bf16 under
     autocast, `adamw_torch`, accumulation 16, samples longer than the cap are dropped, so the longest is just below.
+    Packing fills each row up to the cap and no further: rows differ in length.
     """
     if row["framework"] == "ms-swift megatron":
         raise NotOfferedError("a rounded figure in a script's header; the data set's lengths are not known")
@@ -330,7 +331,7 @@ def swift(row: Row) -> Request:
         "transformers": "4.38" if tuners else "4.36",
         "optimizer": "adamw-foreach",
         "attention": "eager" if row["attention"] == "eager" else "flash",
-        "padding": "packed" if row["packing"] == "yes" else "padded",
+        "padding": "padding-free" if row["packing"] == "yes" else "padded",
         "loss": "default",
         "grad_accum": 16,
     }
@@ -540,8 +541,8 @@ def _swift_bound(row: Row) -> Request:
 def _mpt_bound(row: Row) -> Request:
     """mosaicml/llm-foundry: Composer and FSDP1, fp32 weights under autocast, decoupled AdamW, tokens packed.
 
-    Its loss is flash-attention's cross-entropy on 16-bit logits. Micro-batches were chosen by hand so that the run
-    fits.
+    Its loss is flash-attention's cross-entropy: 16-bit logits and their gradient, nothing else, which is what a
+    compiled loss keeps. Micro-batches were chosen by hand so that the run fits.
     """
     width, heads, layers = MPT[row["model"].removeprefix("MPT-")]
     return {
@@ -563,8 +564,8 @@ def _mpt_bound(row: Row) -> Request:
         "optimizer": "adamw-foreach",
         "attention": "flash",
         "padding": "packed",
-        "loss": "in-place",
-        "transformers": "4.40",
+        "loss": "default",
+        "compile": True,
         "parallel": {
             "strategy": "fsdp1",
             "gpus_per_node": min(8, _ranks(row)),
