@@ -8,8 +8,18 @@
 
 __version__ = "0.1.0"
 
+from typing import Any
+
 from .answer import estimate, estimate_json
 from .catalog import Catalog, load_catalog
 from .errors import RequestError
 
-__all__ = ["Catalog", "RequestError", "estimate", "estimate_json", "load_catalog"]
+__all__ = ["Catalog", "RequestError", "estimate", "estimate_json", "load_catalog", "read_config"]
+
+
+def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
+    """The request that a tool's file means; see `ajuste.tool_files.read_config`."""
+    # Imported when asked for: the page's first answer does not wait for the tools' tables.
+    from .tool_files import read_config as read
+
+    return read(config, tool)

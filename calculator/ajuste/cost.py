@@ -135,8 +135,8 @@ def extras(offer: Offer, provider: dict[str, Any], job: Job, disk_gb: float) -> 
 
 
 def _host(offer: Offer, provider: dict[str, Any], unknown: list[str]) -> Range:
-    """CPU and RAM where the provider meters them apart. Unit: USD per hour."""
-    if not provider.get("host_billed_apart"):
+    """CPU and RAM where they are metered apart (the offer's row says `host_extra`). Unit: USD per hour."""
+    if "host_extra" not in offer.assumed:
         return NONE
     per_vcpu, per_gib = provider.get("host_usd_per_vcpu_hour"), provider.get("host_usd_per_gib_hour")
     vcpus, ram = offer.vcpus or 8.0 * offer.gpus, offer.ram_gib or 64.0 * offer.gpus

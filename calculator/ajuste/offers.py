@@ -92,7 +92,7 @@ class Ranker:
         self._terms: dict[str, Terms] = {}
         self._hours: dict[tuple[str, int, bool], tuple[JobHours, JobHours, JobHours]] = {}
         self._spots: dict[tuple[str, int, bool, bool], tuple[Spot, Spot, Spot]] = {}
-        self._extras: dict[tuple[str, float | None, float | None], Extras] = {}
+        self._extras: dict[tuple[str, float | None, float | None, tuple[str, ...]], Extras] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
 
@@ -110,7 +110,7 @@ class Ranker:
         terms = self._terms.get(offer.provider)
         if terms is None:
             terms = self._terms[offer.provider] = billing_terms(provider)
-        key = (offer.provider, offer.vcpus, offer.ram_gib)
+        key = (offer.provider, offer.vcpus, offer.ram_gib, offer.assumed)
         more = self._extras.get(key)
         if more is None:
             more = self._extras[key] = extras(offer, provider, self.plan.job, self.disk_gb)

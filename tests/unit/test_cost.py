@@ -129,15 +129,15 @@ def test_egress():
 
 def test_host_meters_apart():
     # 8 vCPU × 0.03 + 64 GiB × 0.004 = 0.496 USD per hour beside the GPU: 10 h → 4.96.
-    provider = PER_SECOND | {"host_billed_apart": True, "host_usd_per_vcpu_hour": 0.03, "host_usd_per_gib_hour": 0.004}
-    invoice = charge(provider, hours(10.0))
+    provider = PER_SECOND | {"host_usd_per_vcpu_hour": 0.03, "host_usd_per_gib_hour": 0.004}
+    invoice = charge(provider, hours(10.0), offer=OFFER._replace(assumed=("host_extra",)))
     assert invoice.breakdown["host"] == pytest.approx(4.96)
     assert invoice.usd.mid == pytest.approx(24.96)
     assert adds_up(invoice)
 
 
 def test_host_meters_of_unknown_price():
-    invoice = charge(PER_SECOND | {"host_billed_apart": True}, hours(10.0))
+    invoice = charge(PER_SECOND, hours(10.0), offer=OFFER._replace(assumed=("host_extra",)))
     assert invoice.breakdown["host"] is None
     assert "host" in invoice.unknown
     # High: 8 vCPU at the assumption's high end, 10 h.
