@@ -449,9 +449,14 @@ def colossal(row: Row) -> Request:
 
 
 def megatron(row: Row) -> Request:
-    """NVIDIA-NeMo/Megatron-Bridge: recipes on H100, allocated peak after the optimizer step."""
-    del row
-    raise NotOfferedError("selective recomputation of single modules and expert parallelism: recipe not restated")
+    """NVIDIA-NeMo/Megatron-Bridge: recipes on H100.
+
+    The mixture-of-experts rows are what is left after the optimizer step (weights, fp32 gradient buffers, states: the
+    experts' are whole where only one rank has them), which is the same whatever is recomputed.
+    """
+    if row["peak_kind"] == "allocated":
+        raise NotOfferedError("allocated after the optimizer step: weights, gradient buffers and states, not the peak")
+    raise NotOfferedError("selective recomputation of single modules and interleaved pipelines are not offered")
 
 
 def notebooks(row: Row) -> Request:
