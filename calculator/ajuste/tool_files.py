@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 TOOLS = tuple(TABLES)
 # Presets of defaults that a file of the tool implies. A launcher's file says nothing of the trainer.
-FRAMEWORK = {"axolotl": "axolotl", "llama-factory": "llama-factory", "trl": "trl", "deepspeed": "deepspeed"}
+FRAMEWORK = {name: name for name in TOOLS if name != "accelerate"}
+PARTIAL = ("deepspeed", "accelerate")  # a launcher's file: the rest of the plan is in the training file
 
 
 # ---------------------------------------------------------------------------------------------------- dotted names
@@ -203,7 +204,9 @@ def _read_name(reading: _Reading) -> None:
         for word, quantization in QUANTIZED_NAMES.items():
             if word in name.lower():
                 reading.found["quantization"] = quantization
-                next(row for row in reading.drivers.values() if row["fields"] == ["model"])["fields"].append("quantization")
+                next(row for row in reading.drivers.values() if row["fields"] == ["model"])["fields"].append(
+                    "quantization"
+                )
                 return
 
 
@@ -329,6 +332,7 @@ def write_config(plan: Plan, tool: str, catalog: Catalog) -> dict[str, Any]:
 
     Returns:
         `config`: the file as nested tables, ready for a YAML or JSON writer.
+        `decides`: key -> the fields of the plan that it says.
         `refused`: fields whose value the file cannot carry, each `{"field", "asked", "file", "reason": {"es", "en"}}`:
             the file was read back, and what came out differs.
 
@@ -350,11 +354,16 @@ def write_config(plan: Plan, tool: str, catalog: Catalog) -> dict[str, Any]:
     else:
         fields["model"] = None
     flat: dict[str, Any] = {}
+    decides: dict[str, list[str]] = {}
     for rule in TABLES[tool]:
         if not rule.older and _holds(rule.when, fields):
+            before = set(flat)
             _write(rule, fields, flat)
+            for key in flat:
+                if key not in before:
+                    decides[key] = list(_fields_of(rule))
     config = nest(flat)
-    return {"config": config, "refused": _refused(plan, tool, config, catalog)}
+    return {"config": config, "decides": decides, "refused": _refused(plan, tool, config, catalog)}
 
 
 def _write(rule: Rule, fields: dict[str, Any], flat: dict[str, Any]) -> None:
@@ -401,18 +410,17 @@ def _write_row(rule: Rows, fields: dict[str, Any], flat: dict[str, Any]) -> None
             return
 
 
-def _refused(plan: Plan, tool: str, config: dict[str, Any], catalog: Catalog) -> list[dict[str, Any]]:
+def _refused(plan: Plan, tool: str, known: dict[str, Any], catalog: Catalog) -> list[dict[str, Any]]:
     """Fields that come back different when the file is read and resolved as its tool would run it."""
     from .resolve import resolve
 
     asked = plan_fields(plan)
-    launcher = tool not in ("axolotl", "llama-factory", "trl")
-    request = read_config(config, tool)["request"]
-    if launcher:  # it holds a part of the plan: the rest is the training file's
-        request = {"model": asked["model"], "method": asked["method"], **request}
-    elif isinstance(plan.model, dict):
+    launcher = tool in PARTIAL
+    request = read_config(known, tool)["request"]
+    # What a file does not hold, model and method among it, is said beside it.
+    request = {"method": plan.method, **request, "as_of": plan.as_of}
+    if launcher or tool == "torchtune" or isinstance(plan.model, dict):
         request["model"] = plan.model
-    request["as_of"] = asked["as_of"]
     try:
         back = plan_fields(resolve(request, catalog)[0])
     except RequestError as error:

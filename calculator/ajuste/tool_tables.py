@@ -342,7 +342,7 @@ AXOLOTL: tuple[Rule, ...] = (
     Same("grad_accum", "gradient_accumulation_steps"),
     Linked("grad_accum", "batch_size", times=("micro_batch",), older=True),
     *WHOLE_BATCH,
-    Same("quantize_moe_experts", "quantize_moe_experts"),
+    Same("quantize_moe_experts", "quantize_moe_experts", unless=False),
     Same("sequence_length", "sequence_len"),
     _axolotl_numerics(
         ("precision", "autocast"),
@@ -621,6 +621,8 @@ LLAMA_FACTORY: tuple[Rule, ...] = (
 HALF = {"bf16": ("bfloat16", "bf16"), "fp16": ("float16", "fp16")}
 FP32 = ("float32", "fp32", None)
 
+LONG_ROWS: Condition = (("task", (None, "sft", "pretrain", "dpo", "kto", "orpo", "simpo", "reward")),)
+
 TRL: tuple[Rule, ...] = (
     Same("model", "model_name_or_path"),
     Rows(
@@ -646,7 +648,7 @@ TRL: tuple[Rule, ...] = (
     Rows(("task",), ("num_generations",), ((("grpo",), (GIVEN,)),), older=True),
     *_training_arguments(),
     *WHOLE_BATCH,
-    Same("sequence_length", "max_length"),
+    Same("sequence_length", "max_length", when=LONG_ROWS),
     Rows(
         ("precision", "autocast"),
         ("bf16", "fp16", "dtype"),
@@ -708,19 +710,39 @@ TRL: tuple[Rule, ...] = (
             (("full", True), ((True, None), True)),
             (("full", False), ((True, None), (False, None))),
         ),
+        when=LONG_ROWS,
+    ),
+    Rows(
+        ("gradient_checkpointing",),
+        ("gradient_checkpointing",),
+        ((("none",), (False,)), (("full",), (True,))),
+        when=GRPO,
     ),
     Rows(("attention",), ("attn_implementation",), ATTENTION_ROWS),
     Rows(
         ("padding",),
         ("packing", "padding_free"),
         ((("packed",), (True, ANY)), (("padding-free",), (None, True)), (("padded",), (False, None))),
+        when=(("task", (None, "sft", "pretrain")),),
+    ),
+    Rows(
+        ("padding",),
+        ("padding_free",),
+        ((("padding-free",), (True,)), (("padded",), (False,))),
+        when=(("task", ("dpo",)),),
     ),
     Rows(
         ("loss", "kernels"),
         ("use_liger_kernel",),
         ((("fused", "liger"), (True,)),),
     ),
-    Rows(("reference",), ("precompute_ref_log_probs",), ((("precomputed",), (True,)),)),
+    Rows(
+        ("reference",),
+        ("precompute_ref_log_probs",),
+        ((("precomputed",), (True,)),),
+        when=(("task", ("dpo", "kto")),),
+    ),
+    Rows(("reference",), ("precompute_ref_log_probs",), ((("precomputed",), (True,)),), older=True),
     Same("rl.generations", "num_generations", when=GRPO),
     Same("rl.completion_tokens", "max_completion_length", when=GRPO),
     Same("rl.beta", "beta", when=GRPO),
@@ -826,10 +848,73 @@ SHIPPED_DEEPSPEED: dict[str, dict[str, object]] = {
     "ds_z3_fp8_config": _Z3,
 }
 
+# ---------------------------------------------------------------------------------------------------- torchtune
+
+# Its model and method are a builder's name, chosen in `ajuste.run_files`.
+TORCHTUNE: tuple[Rule, ...] = (
+    Same("micro_batch", "batch_size"),
+    Same("grad_accum", "gradient_accumulation_steps"),
+    Same("sequence_length", "tokenizer.max_seq_len"),
+    Same("dataset.epochs", "epochs"),
+    Rows(("padding",), ("dataset.packed",), ((("packed",), (True,)), (("padded",), (False,)))),
+    Rows(
+        ("lora.targets",),
+        ("model.lora_attn_modules", "model.apply_lora_to_mlp"),
+        (
+            (("all-linear",), (["q_proj", "k_proj", "v_proj", "output_proj"], True)),
+            (("attention",), (["q_proj", "k_proj", "v_proj", "output_proj"], False)),
+            (("qkv",), (["q_proj", "k_proj", "v_proj"], False)),
+            (("qv",), (["q_proj", "v_proj"], False)),
+        ),
+        when=PEFT,
+    ),
+    Same("lora.rank", "model.lora_rank", when=PEFT),
+    Same("lora.dropout", "model.lora_dropout", when=PEFT),
+    Rows(
+        ("optimizer",),
+        ("optimizer._component_", "optimizer.fused"),
+        (
+            (("adamw",), ("torch.optim.AdamW", True)),
+            (("adamw-foreach",), ("torch.optim.AdamW", None)),
+            (("adamw-8bit",), ("bitsandbytes.optim.AdamW8bit", None)),
+            (("paged-adamw-8bit",), ("bitsandbytes.optim.PagedAdamW8bit", None)),
+            (("paged-adamw",), ("bitsandbytes.optim.PagedAdamW", None)),
+            (("adamw-4bit",), ("torchao.optim.AdamW4bit", None)),
+            (("sgd",), ("torch.optim.SGD", None)),
+        ),
+    ),
+    Same("optimizer_in_backward", "optimizer_in_bwd", when=FULL),
+    Rows(
+        ("loss",),
+        ("loss._component_",),
+        (
+            (("chunked-kept",), ("torchtune.modules.loss.CEWithChunkedOutputLoss",)),
+            (("default",), ("torch.nn.CrossEntropyLoss",)),
+        ),
+    ),
+    Rows(
+        ("gradient_checkpointing", "activation_offload"),
+        ("enable_activation_checkpointing", "enable_activation_offloading"),
+        (
+            (("full", True), (True, True)),
+            (("full", False), (True, False)),
+            (("none", True), (False, True)),
+            (("none", False), (False, False)),
+        ),
+    ),
+    Rows(("precision",), ("dtype",), ((("bf16",), ("bf16",)), (("fp32",), ("fp32",))), when=FULL),
+    Rows(("base_dtype",), ("dtype",), ((("bf16",), ("bf16",)), (("fp32",), ("fp32",))), when=PEFT),
+    Same("compile", "compile"),
+    Rows(("parallel.offload",), ("fsdp_cpu_offload",), ((("all",), (True,)),), when=SHARDED),
+    Same("parallel.reshard_after_forward", "fsdp_reshard_after_forward", when=SHARDED),
+    Same("parallel.tp", "tensor_parallel_dim", unless=1),
+)
+
 TABLES: dict[str, tuple[Rule, ...]] = {
     "axolotl": AXOLOTL,
     "llama-factory": LLAMA_FACTORY,
     "trl": TRL,
     "deepspeed": DEEPSPEED,
     "accelerate": ACCELERATE,
+    "torchtune": TORCHTUNE,
 }

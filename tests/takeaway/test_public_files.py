@@ -1,4 +1,4 @@
-"""Files that people train with, reduced to the lines that matter: read as they were meant, the rest listed with a reason."""
+"""Files that people train with, reduced to the lines that matter: read as meant, the rest listed with a reason."""
 
 from pathlib import Path
 

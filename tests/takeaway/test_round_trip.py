@@ -67,11 +67,11 @@ def one_of(field: str, chance: random.Random) -> object:
     return chance.choice(SMALL)
 
 
-@pytest.mark.parametrize("tool", ["axolotl", "llama-factory", "trl"])
-def test_two_hundred_requests_come_back_as_they_went(tool: str, catalog):
+@pytest.mark.parametrize(("tool", "count"), [("axolotl", 200), ("llama-factory", 200), ("trl", 60)])
+def test_requests_come_back_as_they_went(tool: str, count: int, catalog):
     chance = random.Random(f"{tool} 2026")
     done, tried = 0, 0
-    while done < 200:
+    while done < count:
         tried += 1
         assert tried < 20_000, f"only {done} of the drawn requests make sense"
         request = draw(tool, chance)
