@@ -303,7 +303,7 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
     if spot is None:
         return None
     hours = row.hours[1]
-    bare = ranker.spot(hours, "mid", 1, bridged=row.bridged)
+    bare = ranker.spot(hours, "mid", row.persistent, 1, bridged=row.bridged)
     n = ranker.plan.job.experiments
     return {
         "checkpoints": spot.checkpoints,

@@ -15,7 +15,7 @@ from .host import disk
 from .hours import (
     SIDES,
     JobHours,
-    Parts,
+    checkpoints_saved,
     evaluation_tokens,
     fixed_parts,
     generation_hours,
@@ -67,6 +67,7 @@ class Ranked(NamedTuple):
     bill: Bill
     hours: tuple[JobHours, JobHours, JobHours]
     spot: Spot | None
+    persistent: bool  # storage outlives the machine
     bridged: bool  # on-demand capacity works through spot's outages
     finish_by_deadline: float | None
 
@@ -102,7 +103,7 @@ class Ranker:
         if gpu is None or not gpu.is_ranked:
             return None
         placement = self.fitter.place(gpu, offer.gpus)
-        if placement is None or placement.verdict == "no":
+        if placement.verdict == "no":
             return None
         provider = self.catalog.providers.get(offer.provider, {})
         persistent = self.plan.job.persistent_storage and provider.get("persistent_storage") is not False
@@ -127,9 +128,8 @@ class Ranker:
         )
         total = bill(offer, terms, more, rentals, fallback)  # type: ignore[arg-type]
         age = None if self.today is None else self.today - offer.day
-        return Ranked(
-            offer, age, placement, total, hours, spots[1], bool(fallback), self._by_deadline(total, spots[1], hours[1])
-        )
+        by_deadline = self._by_deadline(total, spots[1], hours[1])
+        return Ranked(offer, age, placement, total, hours, spots[1], persistent, bool(fallback), by_deadline)
 
     def hours(self, placement: Placement, persistent: bool) -> tuple[JobHours, JobHours, JobHours]:
         """Hours of the whole job at the low, mid and high side."""
@@ -142,15 +142,17 @@ class Ranker:
             bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
             speeds = placement.tokens_per_second
             low, mid, high = (
-                self._job(side, tokens / speed / 3600, evaluated / speed / 3600, bandwidth, persistent)
+                self._job(plan, side, tokens / speed / 3600, evaluated / speed / 3600, bandwidth, persistent)
                 for side, speed in zip(SIDES, (speeds.high, speeds.mid, speeds.low), strict=True)
             )
             found = low, mid, high
             self._hours[key] = found
         return found
 
-    def _job(self, side: str, train: float, evaluate: float, bandwidth: float, persistent: bool) -> JobHours:
-        generating = generation_hours(self.plan, self.arch, bandwidth, side)
+    def _job(
+        self, plan: Plan, side: str, train: float, evaluate: float, bandwidth: float, persistent: bool
+    ) -> JobHours:
+        generating = generation_hours(plan, self.arch, bandwidth, side)
         if self.plan.task == "grpo":
             train += generating
         else:
@@ -163,21 +165,23 @@ class Ranker:
         found = self._spots.get(key)
         if found is None:
             low, mid, high = self.hours(placement, persistent)
-            middle = self.spot(mid, "mid", bridged=bridged)
+            middle = self.spot(mid, "mid", persistent, bridged=bridged)
             n = middle.checkpoints
             found = (
-                self.spot(low, "low", n, bridged=bridged),
+                self.spot(low, "low", persistent, n, bridged=bridged),
                 middle,
-                self.spot(high, "high", n, bridged=bridged),
+                self.spot(high, "high", persistent, n, bridged=bridged),
             )
             self._spots[key] = found
         return found
 
-    def spot(self, hours: JobHours, side: str, checkpoints: int | None = None, *, bridged: bool = False) -> Spot:
+    def spot(
+        self, hours: JobHours, side: str, persistent: bool, checkpoints: int | None = None, *, bridged: bool = False
+    ) -> Spot:
         """One experiment on spot; `checkpoints` overrides the best number; `bridged` by on-demand: no waiting."""
         n = self.plan.job.experiments
         work, first = hours.work / n, hours.setup / n
-        m, checkpoint = self.market(hours.parts, side), self.checkpoint_hours()
+        m, checkpoint = self.market(hours, side, persistent), self.checkpoint_hours()
         if bridged:
             m = m._replace(wait=0.0)
         if checkpoints is not None:
@@ -191,14 +195,19 @@ class Ranker:
         end = {"low": "high", "mid": "mid", "high": "low"}[side]
         return self.plan.job.availability or getattr(ASSUMPTIONS["spot-availability"], end)
 
-    def market(self, parts: Parts, side: str) -> Market:
-        """The market asked for, or the assumptions' (its good end for the low side of the bill)."""
+    def market(self, hours: JobHours, side: str, persistent: bool) -> Market:
+        """The market asked for, or the assumptions' (its good end for the low side of the bill).
+
+        A restart gets a machine and loads the model; where storage does not persist, all set-up is done again.
+        """
         job, end = self.plan.job, {"low": "high", "mid": "mid", "high": "low"}[side]
         row = ASSUMPTIONS["spot-mtbf-h"]
         mtbf = job.interruption_mtbf_h or getattr(row, end)
         # How long an outage lasts does not depend on how rare they are: the middle of one sets the other.
         outage = outage_hours(job.interruption_mtbf_h or row.mid, self.availability(side))
-        restart = (parts.provision + parts.load + parts.compile) / job.experiments
+        parts = hours.parts
+        again = parts.provision + parts.load + parts.compile if persistent else hours.setup
+        restart = again / job.experiments
         if job.restart_minutes is not None:
             restart = job.restart_minutes / 60
         return market(mtbf, outage, self.plan.parallel.nodes, restart)
@@ -207,7 +216,7 @@ class Ranker:
         """Hours to write one checkpoint: as asked, else its bytes and a few seconds for the pause."""
         if self.plan.job.checkpoint_seconds is not None:
             return self.plan.job.checkpoint_seconds / 3600
-        return max(self.fixed["mid"].save, 5 / 3600)
+        return max(self.fixed["mid"].save / checkpoints_saved(self.plan), 5 / 3600)
 
     def _by_deadline(self, total: Bill, spot: Spot | None, hours: JobHours) -> float | None:
         """Probability of finishing by the deadline.

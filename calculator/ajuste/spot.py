@@ -17,7 +17,7 @@ from math import ceil, exp, expm1, lgamma, log, sqrt
 from typing import NamedTuple
 
 LONGEST_EXPONENT = 300.0  # e³⁰⁰ hours: the job never ends
-MOST_CHECKPOINTS = 100_000
+MOST_CHECKPOINTS = 10**12
 
 
 class Market(NamedTuple):
