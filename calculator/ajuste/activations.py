@@ -57,7 +57,8 @@ def waiting_per_token(c: Case, y: Layer) -> float:
 def norms(c: Case) -> float:
     """Inputs and outputs of the norms over the hidden size.
 
-    Unit: bytes per token. Formula, per RMS norm: frozen 4h (the fp32 copy that is squared and scaled); trained in bf16
+    Unit: bytes per token. Formula, per RMS norm: frozen 4h (the fp32 copy that is squared and scaled; LN tuning + 2h,
+    the normalised); trained in bf16
     8h (fp32 copy 4h, normalised 2h, output 2h, which the linears share); trained in fp32 8h under autocast (the
     linears keep their own bf16 copies), 12h without; Gemma's 1 + w norms 8h, and 2h more for the two whose output
     feeds linears. Fused kernels and LayerNorm: only the input, + the output where linears are trained.
@@ -67,7 +68,7 @@ def norms(c: Case) -> float:
         kept = 4 if c.autocast and not c.fused_kernels else c.residual
         return count * h * (kept + (c.residual if c.full else 0))
     if not c.full:
-        return count * 4 * h
+        return count * (6 if c.plan.method == "ln-tuning" else 4) * h
     if kind == "gemma":
         return count * 8 * h + 2 * 2 * h
     if c.residual == 4:
@@ -97,7 +98,7 @@ def linear_inputs(c: Case, y: Layer) -> float:
         readers = sum(1 for m in y.linears if m.role in QKV or m.role in GATE_UP) + (2 if y.experts else 0)
         return readers * 2 * c.hidden if c.autocast else 0
     targets = c.targets if y is c.layer else targeted(y, c.plan)
-    if c.plan.method == "ia3":
+    if c.plan.method in ("ia3", "vera"):  # their frozen linears keep no input
         return 0
     if c.litgpt:
         targets = _one_query_key_value(targets)
@@ -161,6 +162,9 @@ def attention(c: Case, y: Layer) -> float:
     e, q, k, n = c.attention_bytes, y.query, y.key, y.heads
     grouped = y.heads != y.kv_heads
     keys_values = 2 * e * (q if grouped else k)
+    if c.plan.method == "prefix":  # the prefix comes as a cache: keys and values once more, and longer
+        longer = 1 + c.plan.virtual_tokens / c.sequence
+        keys_values = longer * (keys_values + 2 * e * k)
     if c.eager:
         total = e * q + keys_values + n * c.sequence * (4 + e + (e if c.arch.attention_softcap else 0))
         if c.full or (c.one_copy and not c.upcast and not c.dropout and any(m.role == "o" for m in c.targets)):
@@ -212,20 +216,27 @@ def feed_forward(c: Case, y: Layer) -> float:
 def adapter_outputs(c: Case, y: Layer) -> float:
     """What some adapters keep beyond their inputs.
 
-    Unit: bytes per token. Formula, per target: DoRA 2·out (base output) + its own output in the adapter's bytes; VeRA
-    one output; (IA)³ the output it scales; bottleneck adapters 2(2h + 4b); LLaMA-Adapter one more output, 2q.
+    Unit: bytes per token, b = 4, or 2 under autocast or with 16-bit adapters. Formula, per target: DoRA 2·out (base
+    output) + b·out; VeRA b (out + r); (IA)³ the output it scales, 2·out, or the fp32 input of the down projection,
+    4·in; bottleneck adapters 2(2h + 4·width); LLaMA-Adapter one more output, 2q, and
+    (peft) its own queries and scores, 2q + 6n per virtual token.
     """
     method = c.plan.method
     if c.litgpt and c.targets:  # index_copy keeps its source: what B gives for query, key and value
         return c.attention_bytes * sum(m.outputs for m in c.targets if m.role in ("q", "k", "v", "qkv"))
     if method in ("dora", "vera", "ia3"):
         own = 2 if c.autocast or c.gathered_adapter == 2 else 4
-        each = {"dora": 2 + own, "vera": own, "ia3": own}[method]
         targets = c.targets if y is c.layer else targeted(y, c.plan)
-        return each * sum(m.outputs for m in targets)
+        if method == "ia3":
+            return sum(4 * m.inputs if m.role.endswith("down") else 2 * m.outputs for m in targets)
+        outputs = sum(m.outputs for m in targets)
+        return (2 + own) * outputs if method == "dora" else own * (outputs + c.plan.lora.rank * len(targets))
     if method == "adapter":
         return 2 * (2 * c.hidden + 4 * c.plan.bottleneck)
-    return 2 * y.query if method == "llama-adapter" else 0
+    if method == "llama-adapter":
+        scores = 0 if c.litgpt else 2 * y.query + 6 * y.heads * c.plan.virtual_tokens
+        return 2 * y.query + scores
+    return 0
 
 
 def quantised_inputs(c: Case, y: Layer) -> float:

@@ -37,8 +37,23 @@ def dequantised(c: Case, matrix: float, scales: bool = True) -> float:
 
 
 def adapter_casts(c: Case) -> float:
-    """16-bit copies of one layer's fp32 adapters under autocast: 2r(in + out) per target."""
-    return 2.0 * c.layer_adapter if c.autocast and c.adapter == 4 else 0.0
+    """16-bit copies of one layer's fp32 adapters under autocast.
+
+    Unit: bytes. Formula: 2r(in + out) per target, of VeRA's shared matrices too.
+    """
+    if not c.autocast or c.adapter != 4:
+        return 0.0
+    if c.plan.method == "vera":
+        return 2.0 * c.plan.lora.rank * sum([m.inputs + m.outputs for m in c.targets])
+    return 2.0 * c.layer_adapter
+
+
+def direction_norm(c: Case) -> float:
+    """DoRA's norm of the merged weight, one target at a time.
+
+    Unit: bytes. Formula: 24 × weights of the largest target: B·A, the weight in fp32, their sum, and what norms it.
+    """
+    return 24.0 * max([m.weights for m in c.targets], default=0.0) if c.plan.method == "dora" else 0.0
 
 
 def gate_gradients(c: Case) -> float:
@@ -69,6 +84,9 @@ def forward_points(c: Case) -> list[Point]:
     """
     h, t = c.hidden, c.tokens
     points = _checkpointed_forward(c) if c.checkpointed else _plain_forward(c)
+    merged = direction_norm(c)
+    if merged:
+        points = [p._replace(temporaries=p.temporaries + merged) for p in points]
     if c.eager and c.checkpointed:
         q, n = c.layer.query, c.layer.heads
         points.append(Point("attention", temporaries=(n * c.sequence * 10 + 4 * h + 6 * q) * t))
@@ -124,6 +142,7 @@ def backward_points(c: Case) -> list[Point]:
         points.append(_eager_backward(c, saved))
     casts = adapter_casts(c)
     extra = 4.5 * c.layer.expert_weights + 2 * c.expert_adapter if c.expert_adapter else 0.0
+    extra += direction_norm(c) if c.checkpointed else 0.0  # recomputed
     if casts or extra:
         points = [p._replace(casts=p.casts + casts, temporaries=p.temporaries + extra) for p in points]
     return points
@@ -188,7 +207,8 @@ def _adapter_backward(c: Case, saved: float) -> list[Point]:
         widest = 6 * f + 10 * h if c.checkpointed else 4 * f + 2 * h
     else:
         widest = 4 * f + (12 if c.checkpointed else 4) * h
-    points = [Point("mlp", saved, widest * t)]
+    copies = 2.0 * c.layer.linear_weights if c.autocast and c.weight == 4 and not c.quantized else 0.0
+    points = [Point("mlp", saved, widest * t, casts=copies)]
     if weight:
         points.append(Point("mlp", saved, (2 * f + 2 * h) * t, dequantised=weight))
     return points

@@ -146,7 +146,9 @@ def chunked(c: Case) -> list[Point]:
         forward._replace(casts=0.0, logits=16 * size * c.vocabulary),
         backward._replace(gradients=trained, logits=written),
     ]
-    if not c.autocast:
+    if c.autocast:  # the softmax of a chunk, beside the 16-bit head only
+        points.append(backward._replace(casts=2 * c.arch.embedding, logits=12 * size * c.vocabulary))
+    else:
         points.append(backward._replace(logits=16 * size * c.vocabulary))
     return points
 

@@ -32,11 +32,12 @@ PEFT = {
     "prep": ("fp32", False, True),
     "prep_amp": ("fp32", True, True),
     "fp32": ("fp32", False, False),
+    "f32_amp": ("fp32", True, False),
 }
 
 
-def rows() -> list[dict]:
-    with (HERE / "reference.csv").open(newline="") as file:
+def rows(name: str = "reference.csv") -> list[dict]:
+    with (HERE / name).open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -63,12 +64,12 @@ def request(row: dict) -> dict:
     dtype, autocast, upcast = PEFT[row["precision"]]
     asked["lora"] = {
         "rank": int(row["rank"]),
-        "targets": TARGETS[row["targets"]],
+        "targets": TARGETS.get(row["targets"]) or row["targets"].split(),
         "dtype": dtype,
         "dropout": float(row["dropout"]),
     }
     asked |= {"autocast": autocast, "kbit_upcast": upcast}
-    if row["precision"] == "fp32":
+    if row["precision"] in ("fp32", "f32_amp"):
         asked["base_dtype"] = "fp32"
     return asked
 
@@ -96,6 +97,13 @@ def test_typical_row_is_exact(residuals):
     print(f"op-level reference: median {errors[385]:.3%}, p95 {errors[731]:.3%}, max {errors[-1]:.2%}")
     assert errors[385] < 0.001
     assert errors[731] < 0.01
+
+
+@pytest.mark.parametrize("row", rows("methods.csv"), ids=lambda row: "-".join(list(row.values())[:8]))
+def test_other_methods_and_an_fp32_base(row):
+    """The same simulation of peft's other methods, and of a base that was loaded in fp32 (TRL's default for LoRA)."""
+    plan, architecture = resolve(request(row), load_catalog("{}"))
+    assert memory_table(plan, architecture).peak == pytest.approx(int(row["peak_bytes"]), rel=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", MODELS)
