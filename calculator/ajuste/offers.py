@@ -29,6 +29,7 @@ from .spot import Market, Spot, best, every, expected, market, outage_hours, pro
 FRESH_DAYS, AGEING_DAYS = 60, 120  # ux: which price leads
 CHEAPER_SHARE = 0.8  # an older price this much lower deserves a line
 FASTEST_WITHIN = 3.0  # the fastest pick costs at most this many times the cheapest
+NEVER_HOURS = 1e7  # a thousand years of expected restarts: it does not end
 REASONS = (
     "does-not-fit",
     "misses-deadline",
@@ -180,8 +181,10 @@ class Ranker:
     ) -> Spot:
         """One experiment on spot; `checkpoints` overrides the best number; `bridged` by on-demand: no waiting."""
         n = self.plan.job.experiments
-        work, first = hours.work / n, hours.setup / n
         m, checkpoint = self.market(hours, side, persistent), self.checkpoint_hours()
+        # What a restart need not repeat (a download, tokenised data on a disk that stays) is kept like work done.
+        first = m.restart if persistent else hours.setup / n
+        work = max(0.0, (hours.work + hours.setup) / n - first)
         if bridged:
             m = m._replace(wait=0.0)
         if checkpoints is not None:
@@ -281,6 +284,8 @@ class Ranker:
     def _misses(self, row: Ranked) -> str | None:
         job = self.plan.job
         if row.finish_by_deadline is not None and row.finish_by_deadline < 0.5:
+            return "misses-deadline"
+        if row.spot is not None and row.spot.wall > NEVER_HOURS:
             return "misses-deadline"
         if job.budget_usd is not None and row.bill.usd.mid > job.budget_usd:
             return "over-budget"

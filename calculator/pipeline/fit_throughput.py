@@ -255,7 +255,7 @@ def fit(runs: list[Run], start: np.ndarray | None = None, iterations: int = 10) 
     return x
 
 
-def held_out(runs: list[Run], x: np.ndarray, iterations: int = 3) -> np.ndarray:
+def held_out(runs: list[Run], x: np.ndarray, iterations: int = 2) -> np.ndarray:
     """`log_errors` of each run by constants fitted without its source."""
     errors = np.zeros(len(runs))
     for source in sorted({run.row["source"] for run in runs}):
