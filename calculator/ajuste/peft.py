@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .architecture import Architecture, Layer, Linear
+from .layers import NORM_WEIGHTS
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def layer_parameters(layer: Layer, plan: Plan) -> float:
     if method == "llama-adapter":
         return plan.virtual_tokens * hidden + layer.heads
     if method == "ln-tuning":
-        return layer.small
+        return layer.small - sum(m.outputs * m.copies for m in (*layer.linears, *layer.experts) if m.bias)
     return 0
 
 
@@ -89,7 +90,7 @@ def parameters(arch: Architecture, plan: Plan, c: Case) -> float:
     """All trained parameters of this rank.
 
     Unit: parameters. Formula: layers + prompt v·h (p-tuning + its encoder, 3 (h² + h)) + a head's adapter r(h + V)
-    + copies of embedding and head where they are trained.
+    + the final norm (LN tuning) + copies of embedding and head where they are trained.
     """
     layers = sum(y.count * (layer_parameters(y, plan) + fused_expert_parameters(y, plan)) for y in arch.layers)
     h = arch.hidden
@@ -99,6 +100,8 @@ def parameters(arch: Architecture, plan: Plan, c: Case) -> float:
         outside += 3 * (h * h + h) if plan.method == "p-tuning" else 0
     if targets_head(arch, plan) and c.has_head:
         outside += plan.lora.rank * (h + arch.vocabulary)
+    if plan.method == "ln-tuning" and c.has_head:
+        outside += h * NORM_WEIGHTS[arch.traits.norm]
     if plan.train_embeddings:
         outside += arch.embedding * c.embeddings
     return layers + outside

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from ajuste.architecture import parameters
+from ajuste.case import Case
 from ajuste.catalog import load_catalog
+from ajuste.constants import MID
 from ajuste.memory import memory_table
 from ajuste.resolve import resolve
 
@@ -58,6 +60,7 @@ def request(row: dict) -> dict:
         "loss": LOSS[row["loss"]],
         "optimizer": OPTIMIZER.get(row["optimizer"], row["optimizer"]),
         "outputs_alive": row["keep_outputs"] == "True",
+        "train_embeddings": row.get("train_embeddings") == "True",
     }
     if row["method"] == "full":
         return asked | {"precision": FULL[row["precision"]]}
@@ -101,8 +104,9 @@ def test_typical_row_is_exact(residuals):
 
 @pytest.mark.parametrize("row", rows("methods.csv"), ids=lambda row: "-".join(list(row.values())[:8]))
 def test_other_methods_and_an_fp32_base(row):
-    """The same simulation of peft's other methods, and of a base that was loaded in fp32 (TRL's default for LoRA)."""
+    """The same simulation of peft's other methods, of trained embeddings, and of a base that was loaded in fp32."""
     plan, architecture = resolve(request(row), load_catalog("{}"))
+    assert Case(plan, architecture, MID).trainable == int(row["n_trainable"])
     assert memory_table(plan, architecture).peak == pytest.approx(int(row["peak_bytes"]), rel=TOLERANCE)
 
 
@@ -115,9 +119,6 @@ def test_parameters_are_exact(name):
 
 
 def test_trainable_parameters_are_exact():
-    from ajuste.case import Case
-    from ajuste.constants import MID
-
     catalog = load_catalog("{}")
     for row in rows():
         plan, architecture = resolve(request(row), catalog)
