@@ -113,6 +113,8 @@ def _of_size(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
         yield {"sequence_length": half}, plan.replace(sequence_length=half)
     if plan.eval.examples and plan.eval.batch > 1:
         yield {"eval": {"batch": 1}}, plan.replace(eval=plan.eval._replace(batch=1))
+    if plan.eval.examples and plan.eval.keep_logits:
+        yield {"eval": {"keep_logits": False}}, plan.replace(eval=plan.eval._replace(keep_logits=False))
     parallel = plan.parallel
     if parallel.world > 1 and parallel.strategy in ("ddp", "zero1", "zero2"):
         yield {"parallel": {"strategy": "fsdp2"}}, plan.replace(parallel=parallel._replace(strategy="fsdp2"))
