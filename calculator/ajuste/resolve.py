@@ -90,7 +90,7 @@ def _layers(table: dict[str, Any], conditions: tuple[str, ...], version: str | N
     layers = [table]
     layers += [table[condition] for condition in conditions if condition in table]
     for older in table.get("before", ()):
-        if version is not None and _release(version) < _release(older["version"]):
+        if version is not None and _is_before(version, older):
             layers.append(older)
             layers += [older[condition] for condition in conditions if condition in older]
     return layers
@@ -98,7 +98,7 @@ def _layers(table: dict[str, Any], conditions: tuple[str, ...], version: str | N
 
 def _lay(values: dict[str, Any], origin: dict[str, Any], layer: dict[str, Any], source: str) -> None:
     for name, value in layer.items():
-        if name in CONDITIONS or name == "version":
+        if name in CONDITIONS or name in ("version", "released"):
             continue
         if isinstance(value, dict) and REQUEST[name].fields:
             for key, inner in value.items():
@@ -107,6 +107,16 @@ def _lay(values: dict[str, Any], origin: dict[str, Any], layer: dict[str, Any], 
         else:
             values[name] = value
             origin[name] = source
+
+
+def _is_before(version: str, older: dict[str, Any]) -> bool:
+    """Whether a release, or a date written 2026-03 or 2026-03-15, comes before the one an entry names."""
+    if version[:2] == "20" and version[4:5] == "-":
+        try:
+            return day_number(version) < day_number(older["released"])
+        except ValueError:
+            return False
+    return _release(version) < _release(older["version"])
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ def test_presets_hold_only_fields_of_the_contract():
                 check(value, f"{where}.{name}")
             elif name == "before":
                 for older in value:
-                    check({k: v for k, v in older.items() if k != "version"}, f"{where}.before")
+                    check({k: v for k, v in older.items() if k not in ("version", "released")}, f"{where}.before")
             else:
                 check_request({"model": "x", "method": "lora", name: value})
 
@@ -76,7 +76,15 @@ def test_an_older_release_has_older_defaults():
     now, before = plan(framework="trl"), plan(framework="trl", framework_version="0.19.1")
     assert (now.loss, before.loss) == ("chunked", "default")
     assert (now.optimizer, before.optimizer) == ("adamw", "adamw-foreach")
-    assert plan(framework="trl", framework_version="1.2").loss == "chunked"
+    assert plan(framework="trl", framework_version="1.6.2").loss == "default"
+    assert plan(framework="trl", framework_version="1.7").loss == "chunked"
+
+
+def test_a_release_may_be_a_date():
+    assert plan(framework="trl", framework_version="2026-05-02").loss == "default"
+    assert plan(framework="trl", framework_version="2026-10").loss == "chunked"
+    assert plan(framework="hf", framework_version="2024-06", method="full").precision == "fp32"
+    assert plan(framework="unsloth", framework_version="2026.10.9").kernels == "unsloth"
 
 
 def test_transformers_decides_shifted_logits_and_experts():
