@@ -71,4 +71,23 @@ def _oom(asked: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     return diagnose(asked.get("message", ""), asked.get("request"), catalog)
 
 
-DOORS: dict[str, Callable[[dict[str, Any], Catalog], dict[str, Any]]] = {"config": _config, "oom": _oom}
+def _files(asked: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
+    """`{"request": …, "target": …, "offer": index or null, "language": …}` → the files that start the run."""
+    from .answer import estimate
+    from .run_files import run_files
+
+    answer = estimate(asked.get("request") or {}, catalog)
+    if not answer["ok"]:
+        return answer
+    language = "es" if asked.get("language") == "es" else "en"
+    return {
+        "ok": True,
+        **run_files(answer, catalog, asked.get("target", ""), offer=asked.get("offer"), language=language),
+    }
+
+
+DOORS: dict[str, Callable[[dict[str, Any], Catalog], dict[str, Any]]] = {
+    "config": _config,
+    "files": _files,
+    "oom": _oom,
+}

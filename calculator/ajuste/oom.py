@@ -38,16 +38,15 @@ class Facts(NamedTuple):
     """What the message says, in GiB; None where this version of PyTorch does not say it."""
 
     device: str  # cuda, hip
+    setting: str | None  # what the message itself proposes against fragmentation
     tried: float | None = None
     total: float | None = None
     free: float | None = None
     allowed: float | None = None  # a limit that the process set itself
     allocated: float | None = None
     unallocated: float | None = None  # reserved by PyTorch, in no tensor
-    in_use: float | None = None  # by this process, CUDA context and NCCL included
-    others: float | None = None  # by other processes
-    others_guessed: bool = False  # what remains of the card: this process's own context is in there
-    setting: str | None = None  # what the message itself proposes against fragmentation
+    in_use: float | None = None  # by this process, CUDA context and NCCL included; None: `others` is a guess
+    others: float | None = None  # by other processes; a guess is what remains, this process's context in it
 
 
 # --------------------------------------------------------------------------------------------------- the message
@@ -115,8 +114,7 @@ def read_message(text: str) -> Facts:
     processes = max((_PROCESS.findall(line) for line in (spaced, joined)), key=len)
     setting = _SETTING.search(spaced) or _SETTING.search(joined)
     words = None if setting is None else setting[1] or "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"
-    facts = Facts(device, setting=words)._replace(**sizes)
-    return _with_others(facts, [_gib(size) for size in processes])
+    return _with_others(Facts(device, words, **sizes), [_gib(size) for size in processes])
 
 
 def _refusal(text: str) -> RequestError:
@@ -162,32 +160,29 @@ def _with_others(facts: Facts, processes: list[float]) -> Facts:
         return facts._replace(in_use=holders[0], others=sum(processes) - holders[0])
     if total is None or free is None or facts.allocated is None:
         return facts._replace(in_use=None)
-    return facts._replace(in_use=None, others=max(0.0, total - free - own), others_guessed=True)
+    return facts._replace(in_use=None, others=max(0.0, total - free - own))
 
 
 # ---------------------------------------------------------------------------------------------------- the moment
 
 # Frames that name a moment; the first that matches anywhere wins: an evaluation computes a loss too.
-_FRAMES = (
-    ("evaluation", r"(?<!\w)evaluat\w*\(|evaluation_loop|prediction_loop|prediction_step|evaluate_predictions"),
-    ("merge", r"merge_and_unload|export_model|get_delta_weight"),
-    (
-        "save",
-        r"_save_checkpoint|save_model|save_pretrained|save_ckpt|(?<!load_)(?<!_)state_dict\(|_save_to_state|to clone\(\)",
+_FRAMES = {
+    "evaluation": (r"(?<!\w)evaluat\w*\(", "evaluation_loop", "prediction_loop", "prediction_step"),
+    "merge": ("merge_and_unload", "export_model", "get_delta_weight"),
+    "save": (
+        *("_save_checkpoint", "save_model", "save_pretrained", "save_ckpt", "_save_to_state_dict"),
+        *(r"(?<!load_)(?<!_)state_dict\(", r"to clone\(\) tensor"),
     ),
-    ("generation", r"\.generate\(|llm_engine|vllm/"),
-    ("optimizer_step", r"optimizer\.step\(|_multi_tensor_\w+|\['exp_avg|torch/optim/adam\w*\.py"),
-    ("backward", r"\.backward\(|run_backward|torch/autograd/"),
-    (
-        "load",
-        (
-            r"from_pretrained\(|_load_\w*\(|load_state_dict|set_module_tensor_|_move_model_|prepare_model|(model|return t)\.to\("
-            r"|load_model\w*\(|checkpoint shards: +\d{1,2}%"
-        ),
+    "generation": (r"\.generate\(", "llm_engine", "vllm/"),
+    "optimizer_step": (r"optimizer\.step\(", "_multi_tensor_", r"\['exp_avg", r"torch/optim/adam\w*\.py"),
+    "backward": (r"\.backward\(", "run_backward", "torch/autograd/"),
+    "load": (
+        *(r"from_pretrained\(", "_load_pretrained", "load_state_dict", r"load_model\w*\(", "set_module_tensor_"),
+        *("_move_model_to_device", "prepare_model", r"(model|return t)\.to\(", r"checkpoint shards: +\d{1,2}%"),
     ),
-    ("loss", r"log_softmax|cross_entropy|loss_function\(|logits\.float\(\)|CausalLMLoss"),
-    ("forward", r"forward_call\(|in forward\b|\bforward\(|training_step\("),
-)
+    "loss": ("log_softmax", "cross_entropy", r"loss_function\(", r"logits\.float\(\)", "CausalLMLoss"),
+    "forward": (r"forward_call\(", r"in forward\b", r"\bforward\(", r"training_step\("),
+}
 
 
 def moment_of(text: str) -> str | None:
@@ -195,8 +190,8 @@ def moment_of(text: str) -> str | None:
     found = _OURS.search(text)
     before = text[: found.start()] if found else text
     for part in (before, text):
-        for moment, frames in _FRAMES:
-            if re.search(frames, part):
+        for moment, frames in _FRAMES.items():
+            if re.search("|".join(frames), part):
                 return moment
     return None
 
@@ -230,7 +225,7 @@ def causes(facts: Facts) -> Iterator[str]:
     own = (facts.allocated or 0.0) + (facts.unallocated or 0.0)
     free, others, allowed = facts.free or 0.0, facts.others or 0.0, facts.allowed or total
     limited = allowed < LIMIT_SHARE * total and own + tried >= LIMIT_SHARE * allowed
-    guilty = OTHERS_GUESSED_GIB if facts.others_guessed else OTHERS_GIB
+    guilty = OTHERS_GUESSED_GIB if facts.in_use is None else OTHERS_GIB
     found = False
     for cause, holds in (
         ("one-tensor", tried > total),
