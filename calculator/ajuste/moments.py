@@ -76,7 +76,7 @@ def weight_casts(c: Case, layers: float) -> float:
     """
     if not c.autocast or c.weight != 4 or c.quantized:
         return 0.0
-    return layers * 2.0 * (c.layer.linear_weights + c.layer.router)
+    return min(layers, c.trained_layers) * 2.0 * (c.layer.linear_weights + c.layer.router)
 
 
 def final_norm(c: Case) -> float:
@@ -122,7 +122,18 @@ def forward_instants(c: Case) -> list[Instant]:
         saved = saved_after_forward(c) - final_norm(c) * c.tokens - other_micro_batches(c)
         copies += weight_casts(c, c.depth)
     saved += other_micro_batches(c)
-    return [Instant("forward", point, saved, copies) for point in forward_points(c)]
+    found = [Instant("forward", point, saved, copies) for point in forward_points(c)]
+    if c.plan.task == "grpo" and c.plan.rl.engine == "none":
+        found.append(Instant("forward", Point("generation", temporaries=generation_cache(c))))
+    return found
+
+
+def generation_cache(c: Case) -> float:
+    """Keys and values of the completions that the trained model itself generates, one micro-batch at a time.
+
+    Unit: bytes. Formula: T × Σ layers 4k.
+    """
+    return sum(4 * y.count * y.key for y in c.arch.layers) * c.tokens
 
 
 def loss_instants(c: Case) -> list[Instant]:

@@ -110,6 +110,8 @@ def step_temporaries(c: Case) -> float:
     """
     largest = max(c.arch.embedding, c.layer.largest_weights) if c.full else 0.0
     kind = c.plan.optimizer
+    if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
+        return 0.0
     if c.plan.method == "galore":  # one matrix after the other
         return 2.0 * c.moment * largest
     if c.master and c.plan.framework != "megatron" and not c.states_on_host:
