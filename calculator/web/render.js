@@ -586,7 +586,7 @@ function moments(answer, view) {
   const end = Math.max(...rows.map((/** @type {any} */ m) => m.gib));
   const peak = answer.memory.whole_run.peak_moment;
   return html`<table class="aj-bars">
-    <thead><tr><th scope="col">${view.say("moments.moment")}</th><th></th><th scope="col" class="aj-n">GiB</th></tr></thead>
+    <thead><tr><th scope="col">${view.say("moments.moment")}</th><td></td><th scope="col" class="aj-n">GiB</th></tr></thead>
     <tbody>${rows.map((/** @type {any} */ m) => html`<tr class="${m.id === peak ? "aj-peak" : "aj-muted"}">
       <th scope="row">${view.name("moment", m.id)}</th><td>${cellStack(segmentsOf(view, m.terms, end), end)}</td>
       <td class="aj-n">${view.format.amount(m.gib)}</td></tr>`)}</tbody></table>`;
@@ -598,7 +598,7 @@ function gpuTable(answer, view) {
   const rows = [...answer.gpus].sort((a, b) => a.count - b.count || gb(a) - gb(b) || (a.id < b.id ? -1 : 1));
   const { format } = view;
   return html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.gpus")}"><table class="aj-bars">
-    <thead><tr><th scope="col">${view.say("field.gpu")}</th><th scope="col">${view.say("gpus.verdict")}</th><th></th>
+    <thead><tr><th scope="col">${view.say("field.gpu")}</th><th scope="col">${view.say("gpus.verdict")}</th><td></td>
       <th scope="col" class="aj-n">${view.say("gpus.need")}</th><th scope="col" class="aj-n">${view.say("gpus.usable")}</th>
       <th scope="col" class="aj-n">${view.say("gpus.batch")}</th><th scope="col" class="aj-n">${view.say("gpus.length")}</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr><th scope="row">${view.cards(row.count, row.id)}</th><td>${fit(row, view)}</td>
@@ -620,7 +620,7 @@ function bill(lead, view) {
       gpu: view.cards(lead.gpus, lead.gpu), provider: view.provider(lead.provider),
       hours: format.duration(lead.billed_hours.mid), price: format.price(lead.usd_per_hour),
     })}</p>
-    <table class="aj-bars"><thead><tr><th scope="col">${view.say("bill.line")}</th><th></th><th scope="col" class="aj-n">${view.say("bill.usd")}</th></tr></thead>
+    <table class="aj-bars"><thead><tr><th scope="col">${view.say("bill.line")}</th><td></td><th scope="col" class="aj-n">${view.say("bill.usd")}</th></tr></thead>
     <tbody>${known.map(([id, usd]) => html`<tr><th scope="row">${view.name("charge", id)}</th>
       <td>${cellStack([{ id, gib: Math.max(Number(usd), 0), label: "", tone: "weights" }], lead.usd.mid)}</td><td class="aj-n">${format.usd(Number(usd))}</td></tr>`)}
       ${unknown.map(([id]) => html`<tr><th scope="row">${view.name("charge", id)}</th><td></td><td class="aj-n">${view.say("bill.unknown")}</td></tr>`)}
@@ -634,7 +634,7 @@ function time(spent, view) {
   const whole = steps.reduce((sum, [, hours]) => sum + Number(hours), 0);
   return html`<p>${view.say("time.rate", { rate: view.format.rate(spent.tokens_per_second.mid) })}
       (${view.format.rate(spent.tokens_per_second.low)}–${view.format.rate(spent.tokens_per_second.high)})</p>
-    <table class="aj-bars"><thead><tr><th scope="col">${view.say("time.step")}</th><th></th><th scope="col" class="aj-n">${view.say("time.hours")}</th></tr></thead>
+    <table class="aj-bars"><thead><tr><th scope="col">${view.say("time.step")}</th><td></td><th scope="col" class="aj-n">${view.say("time.hours")}</th></tr></thead>
     <tbody>${steps.map(([id, hours]) => html`<tr><th scope="row">${view.name("step", id)}</th>
       <td>${cellStack([{ id, gib: Number(hours), label: "", tone: "weights" }], whole)}</td><td class="aj-n">${view.format.duration(Number(hours))}</td></tr>`)}</tbody></table>`;
 }

@@ -99,7 +99,7 @@ def test_lever_and_its_undo(visit):
     visitor = visit()
     visitor.open("es/calculator/#model=llama-3.1-8b&method=qlora&gpu=rtx-4090-24gb&mode=have-gpu&sequence_length=32768")
     page = visitor.page
-    page.wait_for_selector("#levers button", timeout=120_000)
+    page.wait_for_selector("[data-answered]", timeout=120_000)
     before = figures(visitor)
     visitor.answered(lambda: page.locator("#levers button[data-change]").first.click())
     assert figures(visitor) != before
