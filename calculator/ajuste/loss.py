@@ -45,8 +45,8 @@ def default(c: Case) -> list[Point]:
 
     Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax; + 4 where the shifted logits are
     copied, up to transformers 4.48; + 2 before 4.46, when the fp32 logits replaced the 16-bit ones; the oldest
-    families 8 in all), backward V·T (4 + 4 + 4); with a trained head, then 2V·T + the head's gradient. + 2V·T with
-    soft-capped logits.
+    families 8 in all; compiled 2), backward V·T (4 + 4 + 4; compiled 2 + 2); with a trained head, then 2V·T + the
+    head's gradient. + 2V·T with soft-capped logits.
     """
     logits = c.vocabulary * c.scored_tokens
     written = c.attention_bytes
@@ -60,6 +60,8 @@ def default(c: Case) -> list[Point]:
             forward, backward = (12, 12) if c.plan.autocast else (8, 8)  # autocast computes a loss in fp32
         else:
             forward += 2 if c.old_loss and written == 2 else 4
+    if c.plan.compile:  # one kernel reads the 16-bit logits, another writes their gradient
+        forward, backward = written + cap, 2 * written + cap
     points = [
         Point("loss", temporaries=hidden, logits=forward * logits),
         Point("loss_backward", logits=backward * logits),
