@@ -41,6 +41,8 @@ LANGUAGES = {"es": "mkdocs.yml", "en": "mkdocs.en.yml"}
 BUILD = ROOT / "build"
 APP = BUILD / "app"
 SITE = ROOT / "site"
+PAGE_WHEEL = BUILD / "wheel"
+NOT_FOR_THE_PAGE = ("ajuste/cli", "ajuste/__main__", "ajuste/schema")  # the command line and what only CPython runs
 WORK = BUILD / "tmp"
 PYODIDE = ROOT / "node_modules" / "pyodide"
 PYODIDE_FILES = (
@@ -180,14 +182,14 @@ def api() -> None:
 
 
 def wheel() -> None:
-    """Build the wheel that everybody can install, and keep it in dist/."""
-    fresh(ROOT / "dist")
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist")
+    """Build the package as the page needs it: without the catalog, which the page fetches by itself."""
+    fresh(PAGE_WHEEL)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", PAGE_WHEEL, AJUSTE_WITHOUT_CATALOG="1")
 
 
 def built_wheel() -> Path:
-    """Return the one wheel in dist/."""
-    return next((ROOT / "dist").glob("ajuste-*-py3-none-any.whl"))
+    """Return the page's wheel."""
+    return next(PAGE_WHEEL.glob("ajuste-*-py3-none-any.whl"))
 
 
 def repack(source: Path, target: Path, kept: Callable[[str], bool]) -> None:
@@ -250,12 +252,17 @@ def make_bytecode(compile_archive: Callable[[Path, Path], None], our_wheel: Path
     compile_archive(pruned, compiled)
     repack(compiled, runtime / "python_stdlib.zip", lambda _: True)
     compile_archive(built_wheel(), compiled)
-    repack(compiled, our_wheel, lambda name: name.endswith((".pyc", "/METADATA", "/WHEEL")))
+    repack(compiled, our_wheel, needed_in_the_page)
 
     for name in PYODIDE_FILES:
         shutil.copy(PYODIDE / name, runtime)
     lock = json.loads((PYODIDE / "pyodide-lock.json").read_text())
     (runtime / "pyodide-lock.json").write_text(json.dumps({**lock, "packages": {}}))
+
+
+def needed_in_the_page(name: str) -> bool:
+    """Say whether a file of the compiled wheel goes to the browser."""
+    return name.endswith((".pyc", "/METADATA", "/WHEEL")) and not name.startswith(NOT_FOR_THE_PAGE)
 
 
 def requests() -> dict[str, dict[str, object]]:
@@ -481,7 +488,7 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             "wheel",
             wheel,
             ("calculator/ajuste/*.py", "calculator/pack.py", "data/*.toml", "pyproject.toml", "README.md", "LICENSE"),
-            ("dist",),
+            ("build/wheel",),
         ),
     ),
     (
@@ -489,7 +496,12 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             "bytecode",
             bytecode,
             # Not the catalog, though the probes read it: which modules they load does not depend on a price.
-            ("dist/*.whl", "calculator/web/requests.json", "calculator/web/pyodide_node.mjs", "node_modules/pyodide/*"),
+            (
+                "build/wheel/*.whl",
+                "calculator/web/requests.json",
+                "calculator/web/pyodide_node.mjs",
+                "node_modules/pyodide/*",
+            ),
             ("build/app/ajuste.whl", "build/pyodide/python_stdlib.zip"),
             (sys.version,),
         ),

@@ -108,7 +108,7 @@ def as_shipped(site: Path, target: Path) -> Path:
     for name in ("python_stdlib.zip", "pyodide-lock.json"):
         shutil.copy(ROOT / "node_modules" / "pyodide" / name, runtime / name)
     (app,) = (path.parent for path in (target / "app").glob("*/calculator.js"))
-    (wheel,) = (ROOT / "dist").glob("*-py3-none-any.whl")
+    (wheel,) = (ROOT / "build/wheel").glob("*-py3-none-any.whl")
     shutil.copy(wheel, app / "ajuste.whl")
     return target
 

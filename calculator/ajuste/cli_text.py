@@ -1,0 +1,297 @@
+"""What the command line prints: numbers of two languages, tables, colours. Nothing here knows of requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from threading import Timer
+from typing import Any
+
+LANGUAGES = ("es", "en")
+COLOURS = {"bold": "1", "dim": "2", "green": "32", "yellow": "33", "red": "31", "cyan": "36"}
+VERDICT_COLOUR = {"fits": "green", "tight": "yellow", "no": "red"}
+
+# Sentences of the command line alone. What the page also says (moments, terms, advice) comes from its own files.
+WORDS: dict[str, dict[str, str]] = {
+    "about": {
+        "es": "¿Cabe tu fine-tuning? ¿Cuánto tarda, cuánto cuesta y dónde alquilar la GPU?",
+        "en": "Will your fine-tune fit? How long, how much, and where to rent the GPU?",
+    },
+    "epilog": {
+        "es": "Termina con 0 si cabe, 3 si va justo, 4 si no cabe, 2 si la solicitud está mal.",
+        "en": "Ends with 0 when it fits, 3 when it is tight, 4 when it does not fit, 2 for a bad request.",
+    },
+    "estimate": {"es": "memoria, tiempo y costo de un fine-tuning", "en": "memory, time and cost of a fine-tune"},
+    "fit": {"es": "qué cabe en una GPU", "en": "what fits a GPU"},
+    "rank": {"es": "ofertas, de la más barata a la más cara", "en": "offers, the cheapest first"},
+    "invert": {"es": "qué cabe en un presupuesto y un plazo", "en": "what a budget and a deadline buy"},
+    "explain": {
+        "es": "un término o una constante: fórmula, valores, fuente",
+        "en": "a term or a constant: formula, values, source",
+    },
+    "models": {"es": "los modelos del catálogo", "en": "the catalog's models"},
+    "gpus": {"es": "las GPU del catálogo", "en": "the catalog's GPUs"},
+    "prices": {"es": "los precios del catálogo", "en": "the catalog's prices"},
+    "export": {"es": "los archivos que lanzan el trabajo", "en": "the files that start the job"},
+    "help.files": {
+        "es": "archivos o direcciones (axolotl, LLaMA-Factory, TRL, torchtune, DeepSpeed, accelerate), un config.json "
+        "del modelo o una solicitud en JSON; «-» es la entrada estándar",
+        "en": "files or addresses (axolotl, LLaMA-Factory, TRL, torchtune, DeepSpeed, accelerate), a model's "
+        "config.json, or a request in JSON; “-” is standard input",
+    },
+    "help.config": {
+        "es": "otro archivo o dirección, leído igual; puede repetirse",
+        "en": "another file or address, read alike; may be repeated",
+    },
+    "help.tool": {
+        "es": "de qué herramienta son los archivos, si no se adivina",
+        "en": "whose files they are, where it cannot be told",
+    },
+    "help.model": {"es": "id del catálogo o de Hugging Face", "en": "id of the catalog or of Hugging Face"},
+    "help.method": {"es": "full, lora, qlora, …", "en": "full, lora, qlora, …"},
+    "help.gpu": {"es": "solo en esta GPU", "en": "on this GPU only"},
+    "help.set": {
+        "es": "cualquier campo de la solicitud: --set lora.rank=64 --set 'dataset.examples=5000'",
+        "en": "any field of the request: --set lora.rank=64 --set 'dataset.examples=5000'",
+    },
+    "help.json": {"es": "la respuesta del contrato, en JSON", "en": "the contract's answer, as JSON"},
+    "help.lang": {"es": "idioma; por defecto el del sistema", "en": "language; the system's by default"},
+    "help.catalog": {
+        "es": "otro catalog.json; por defecto el que trae el paquete",
+        "en": "another catalog.json; the package's by default",
+    },
+    "help.limit": {"es": "cuántas filas", "en": "how many rows"},
+    "help.budget": {"es": "presupuesto en USD", "en": "budget in USD"},
+    "help.deadline": {"es": "plazo en horas", "en": "deadline in hours"},
+    "help.filter": {"es": "solo filas que contengan esto", "en": "only rows that contain this"},
+    "help.term": {"es": "un término de la memoria o una constante", "en": "a term of memory or a constant"},
+    "help.target": {"es": "para qué herramienta o motor", "en": "for which tool or engine"},
+    "help.output": {"es": "carpeta; sin ella se imprimen", "en": "folder; without it they are printed"},
+    "help.offer": {
+        "es": "qué oferta de «rank», desde 1; por defecto la más barata",
+        "en": "which offer of “rank”, from 1; the cheapest by default",
+    },
+    "catalog": {"es": "Datos al {data}. Estimador {version}.", "en": "Data as of {data}. Estimator {version}."},
+    "memory": {"es": "Memoria", "en": "Memory"},
+    "required": {
+        "es": "{mid} GiB ({low}–{high}), pico en {moment}",
+        "en": "{mid} GiB ({low}–{high}), peak in {moment}",
+    },
+    "whole-run": {"es": "{mid} GiB ({low}–{high}) con {moment}", "en": "{mid} GiB ({low}–{high}) with {moment}"},
+    "time": {"es": "Tiempo", "en": "Time"},
+    "hours": {"es": "{mid} h ({low}–{high}) en {count} × {gpu}", "en": "{mid} h ({low}–{high}) on {count} × {gpu}"},
+    "cost": {"es": "Costo", "en": "Cost"},
+    "usd": {
+        "es": "{mid} USD ({low}–{high}) en {provider}, {purchase}",
+        "en": "USD {mid} ({low}–{high}) at {provider}, {purchase}",
+    },
+    "no-offer": {"es": "ninguna oferta", "en": "no offer"},
+    "run": {"es": "Toda la ejecución", "en": "Whole run"},
+    "host": {"es": "Además", "en": "Besides"},
+    "host-values": {"es": "{ram} GiB de RAM, {disk} GB de disco", "en": "{ram} GiB of RAM, {disk} GB of disk"},
+    "defaults": {"es": "Supuestos", "en": "Assumed"},
+    "drives": {"es": "Del archivo", "en": "From the file"},
+    "ignored": {"es": "No cuentan", "en": "Not counted"},
+    "advice": {"es": "Consejos", "en": "Advice"},
+    "levers": {"es": "Para que ocupe menos", "en": "To take less"},
+    "saves": {"es": "−{gib} GiB, tiempo × {slowdown}", "en": "−{gib} GiB, time × {slowdown}"},
+    "wrote": {"es": "escrito: {path}", "en": "written: {path}"},
+    "refused": {"es": "Ningún archivo lo dice:", "en": "No file says it:"},
+    "nothing": {"es": "Nada.", "en": "Nothing."},
+    "working": {"es": "calculando…", "en": "working…"},
+    "reading": {"es": "leyendo {name}…", "en": "reading {name}…"},
+    "formula": {"es": "Fórmula", "en": "Formula"},
+    "constants": {"es": "Constantes", "en": "Constants"},
+    "source": {"es": "Fuente", "en": "Source"},
+    "seen": {"es": "visto", "en": "seen"},
+    "unknown-term": {
+        "es": "No conozco «{term}». ¿Querías decir {near}?",
+        "en": "“{term}” is not known. Did you mean {near}?",
+    },
+    "unreadable": {"es": "{name}: no se puede leer ({why}).", "en": "{name}: cannot be read ({why})."},
+    "no-yaml": {"es": "{name} es YAML: instala pyyaml.", "en": "{name} is YAML: install pyyaml."},
+    "no-catalog": {
+        "es": "Falta el catálogo: «make build» lo hace, o di --catalog.",
+        "en": "There is no catalog: “make build” makes it, or say --catalog.",
+    },
+    "whose": {
+        "es": "{name}: no sé de qué herramienta es; di --tool.",
+        "en": "{name}: cannot tell whose file it is; say --tool.",
+    },
+    "try": {"es": "Quizá: {near}", "en": "Perhaps: {near}"},
+    # columns
+    "col.term": {"es": "Qué ocupa", "en": "What takes it"},
+    "col.gib": {"es": "GiB", "en": "GiB"},
+    "col.gpu": {"es": "GPU", "en": "GPU"},
+    "col.usable": {"es": "útil", "en": "usable"},
+    "col.need": {"es": "necesita", "en": "needs"},
+    "col.verdict": {"es": "", "en": ""},
+    "col.batch": {"es": "micro-lote", "en": "micro-batch"},
+    "col.tokens": {"es": "tokens", "en": "tokens"},
+    "col.hours": {"es": "horas", "en": "hours"},
+    "col.usd": {"es": "USD", "en": "USD"},
+    "col.usd-h": {"es": "USD/h", "en": "USD/h"},
+    "col.provider": {"es": "proveedor", "en": "provider"},
+    "col.purchase": {"es": "compra", "en": "purchase"},
+    "col.seen": {"es": "visto", "en": "seen"},
+    "col.model": {"es": "modelo", "en": "model"},
+    "col.method": {"es": "método", "en": "method"},
+    "col.parameters": {"es": "parámetros", "en": "parameters"},
+    "col.family": {"es": "familia", "en": "family"},
+    "col.bandwidth": {"es": "GB/s", "en": "GB/s"},
+    "col.tflops": {"es": "TFLOPS bf16", "en": "bf16 TFLOPS"},
+    "col.region": {"es": "región", "en": "region"},
+    "col.offer": {"es": "oferta", "en": "offer"},
+    "col.constant": {"es": "constante", "en": "constant"},
+    "col.low": {"es": "bajo", "en": "low"},
+    "col.mid": {"es": "medio", "en": "mid"},
+    "col.high": {"es": "alto", "en": "high"},
+    "col.unit": {"es": "unidad", "en": "unit"},
+    "col.key": {"es": "clave", "en": "key"},
+    "col.value": {"es": "valor", "en": "value"},
+    "col.reason": {"es": "por qué", "en": "why"},
+}
+
+
+def system_language() -> str:
+    """The language of the system's locale: Spanish where it says so, else English."""
+    for name in ("AJUSTE_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        value = os.environ.get(name, "")
+        if value:
+            return "es" if value.lower().startswith("es") else "en"
+    return "en"
+
+
+def packed_path(name: str) -> str | None:
+    """A file that the wheel brings, or its original in a checkout; None where there is neither."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    above = os.path.dirname(here)
+    originals = {
+        "catalog.json": os.path.join(os.path.dirname(above), "build", "app", "catalog.json"),
+        "assumptions.toml": os.path.join(os.path.dirname(above), "data", "assumptions.toml"),
+    }
+    in_checkout = originals.get(name, os.path.join(above, "web", "strings", name))
+    for path in (os.path.join(here, "_data", name), in_checkout):
+        if os.path.exists(path):
+            return path
+    return None
+
+
+@cache
+def page_words(language: str) -> dict[str, Any]:
+    """The page's own sentences."""
+    path = packed_path(f"{language}.json")
+    if path is None:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        words: dict[str, Any] = json.load(file)
+    return words
+
+
+class Screen:
+    """Prints in one language, with colours only where a person looks."""
+
+    def __init__(self, language: str, stream: Any = None) -> None:
+        self.language = language
+        self.stream = stream or sys.stdout
+        self.lines: list[str] = []
+        asked = os.environ.get("FORCE_COLOR")
+        self.colours = bool(asked and asked != "0") or (self.stream.isatty() and "NO_COLOR" not in os.environ)
+
+    def say(self, sentence: str, /, **values: object) -> str:
+        """A sentence of the command line."""
+        return WORDS[sentence][self.language].format(**values)
+
+    def page(self, name: str) -> str:
+        """A word that the page also uses; the name itself where it has none."""
+        said = page_words(self.language).get(name)
+        return said if isinstance(said, str) else name.rsplit(".", 1)[-1]
+
+    def number(self, value: float | None, figures: int = 3) -> str:
+        """A number with so many significant figures, as the language writes it."""
+        if value is None:
+            return "?"
+        if value == 0:
+            return "0"
+        decimals = max(0, figures - len(str(int(abs(value)))) if abs(value) >= 1 else figures)
+        text = f"{value:,.{decimals}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+        if self.language == "es":
+            text = text.replace(",", "\u202f").replace(".", ",")
+        return text
+
+    def paint(self, text: str, *styles: str) -> str:
+        """Text in a colour, where colours are on."""
+        if not self.colours or not styles:
+            return text
+        return f"\033[{';'.join(COLOURS[style] for style in styles)}m{text}\033[0m"
+
+    def verdict(self, verdict: str) -> str:
+        """Fits, tight, does not fit: a word in its colour."""
+        return self.paint(self.page(f"offer.{verdict}"), VERDICT_COLOUR[verdict])
+
+    def line(self, text: str = "") -> None:
+        """One line, shown with the rest at the end: what is printed does not depend on how far a reader got."""
+        self.lines.append(text)
+
+    def show(self) -> None:
+        """Print everything. A reader who stops early (`| head`) is no fault."""
+        try:
+            self.stream.write("".join(f"{line}\n" for line in self.lines))
+            self.stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
+
+    def pair(self, label: str, text: str) -> None:
+        """A label and what it is."""
+        self.line(f"{self.paint(label + ' ' * max(0, 18 - len(label)), 'bold')} {text}")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+        """Rows under column names; numbers, by the index of their column, to the right."""
+        heads = [self.say(f"col.{name}") for name in columns]
+        widths = [max(width(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+
+        def shown(cells: Sequence[str]) -> str:
+            parts = []
+            for i, cell in enumerate(cells):
+                room = " " * (widths[i] - width(cell))
+                parts.append(room + cell if i in right else cell + room)
+            return "  ".join(parts).rstrip()
+
+        self.line(self.paint(shown(heads), "dim"))
+        for row in rows:
+            self.line(shown(row))
+
+
+def width(text: str) -> int:
+    """How many columns a text takes: escape sequences take none."""
+    shown, escaped = 0, False
+    for character in text:
+        if character == "\033":
+            escaped = True
+        elif escaped:
+            escaped = character != "m"
+        else:
+            shown += 1
+    return shown
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Say what goes on where it takes more than a second and a person looks."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = Timer(1.0, lambda: sys.stderr.write(f"{text}\r"))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        sys.stderr.write(" " * len(text) + "\r")

@@ -1,0 +1,236 @@
+"""The command line: exit codes, languages, JSON equal to the contract's bytes, files of tools, tables."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ajuste import cli, estimate_json, load_catalog
+from ajuste.cli_text import WORDS, width
+
+QLORA = ["--model", "llama-3.1-8b", "--method", "qlora"]
+
+
+@pytest.fixture(scope="module")
+def catalog_file(catalog_text: str, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("cli") / "catalog.json"
+    path.write_text(catalog_text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch):
+    for name in ("AJUSTE_LANG", "LC_ALL", "LC_MESSAGES", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "en_US.UTF-8")
+
+
+@pytest.fixture
+def run(catalog_file: str, capsys):
+    """Run a command as the shell would: (exit code, standard output, standard error)."""
+
+    def ran(command: str, *words: str, catalog: bool = True) -> tuple[int, str, str]:
+        try:
+            code = cli.main([command, *words, *(["--catalog", catalog_file] if catalog else [])])
+        except SystemExit as stopped:  # argparse
+            code = int(stopped.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return ran
+
+
+def test_exit_codes_tell_whether_it_fits(run, catalog_text: str):
+    assert run("estimate", *QLORA, "--gpu", "rtx-4090-24gb")[0] == 0
+    alone = ["--set", "parallel.gpus_per_node=1"]
+    assert run("estimate", *QLORA, *alone, "--gpu", "rtx-2080-ti-11gb", "--set", "micro_batch=1")[0] == 3
+    assert run("estimate", "--model", "llama-3.1-70b", "--method", "full", *alone, "--gpu", "rtx-4090-24gb")[0] == 4
+    assert run("estimate", "--model", "no-such", "--method", "qlora")[0] == 2
+    assert run("estimate", "--model", "llama-3.1-8b", "--method", "qlora", "--set", "micro_batch=-1")[0] == 2
+    assert run("estimate", "--frobnicate")[0] == 2
+
+
+def test_json_is_the_contracts_bytes(run, catalog_text: str):
+    code, out, _ = run("estimate", *QLORA, "--json")
+    request = {"model": "llama-3.1-8b", "method": "qlora"}
+    assert out == estimate_json(json.dumps(request), load_catalog(catalog_text)) + "\n"
+    assert code == 0
+    code, out, _ = run("estimate", "--model", "no-such", "--method", "qlora", "--json")
+    assert json.loads(out)["error"]["code"] == "unknown-model"
+    assert code == 2
+
+
+def test_a_request_alone_is_answered(catalog_file: str, capsys, monkeypatch):
+    assert cli.main(['{"model": "llama-3.1-8b", "method": "lora"}', "--catalog", catalog_file]) == 0
+    asked = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"model": "llama-3.1-8b", "method": "lora"}'))
+    assert cli.main(["-", "--catalog", catalog_file]) == 0
+    assert json.loads(capsys.readouterr().out) == asked
+
+
+def test_both_languages(run):
+    _, english, _ = run("estimate", *QLORA, "--lang", "en")
+    _, spanish, _ = run("estimate", *QLORA, "--lang", "es")
+    assert "peak in loss" in english
+    assert "pico en pérdida" in spanish
+    assert "fits" in english
+    assert "cabe" in spanish
+    _, _, complaint = run("estimate", "--model", "lama-3.1-8b", "--method", "qlora", "--lang=es")
+    assert "no está en el catálogo" in complaint
+    assert "llama-3.1-8b" in complaint
+
+
+def test_the_language_comes_from_the_locale(run, monkeypatch):
+    monkeypatch.setenv("LANG", "es_MX.UTF-8")
+    assert "pico en" in run("estimate", *QLORA)[1]
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert "peak in" in run("estimate", *QLORA)[1]
+
+
+def test_every_sentence_has_both_languages():
+    for name, sentence in WORDS.items():
+        assert set(sentence) == {"es", "en"}, name
+        holes = [{part.split("}")[0] for part in text.split("{")[1:]} for text in sentence.values()]
+        assert holes[0] == holes[1], name
+
+
+def test_colours_only_where_a_person_looks(run, monkeypatch):
+    assert "\033[" not in run("estimate", *QLORA)[1]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\033[32m" in run("estimate", *QLORA)[1]
+
+
+def test_columns_stand_under_each_other(run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, out, _ = run("gpus", "4090")
+    head, row = out.splitlines()
+    assert width(head) == width(row), "numbers end under their column's name"
+
+
+def test_files_of_tools(run, tmp_path: Path):
+    axolotl = tmp_path / "a.yaml"
+    axolotl.write_text("base_model: Qwen/Qwen3-8B\nadapter: lora\nsequence_len: 4096\nlora_r: 64\nwandb_project: x\n")
+    code, out, _ = run("estimate", str(axolotl))
+    assert code == 0
+    assert "qwen3-8b · lora · axolotl · 4096 tokens" in out
+    assert "wandb_project" in out
+    assert "says where things are kept" in out
+    launcher = tmp_path / "ds.json"
+    launcher.write_text('{"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 2}')
+    code, out, _ = run(
+        "estimate", str(axolotl), "--config", str(launcher), "--json", "--set", "parallel.gpus_per_node=4"
+    )
+    plan = json.loads(out)["plan"]
+    assert (plan["parallel"]["strategy"], plan["micro_batch"], plan["lora"]["rank"]) == ("zero3", 2, 64)
+    model = tmp_path / "config.json"
+    model.write_text(
+        '{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,'
+        ' "num_attention_heads": 4, "vocab_size": 256}'
+    )
+    code, out, _ = run("estimate", str(model), "--method", "full", "--json")
+    assert json.loads(out)["model"]["parameters"] > 0
+
+
+def test_an_address_is_read(run, tmp_path: Path, monkeypatch):
+    asked = []
+
+    @contextlib.contextmanager
+    def opened(address: str, timeout: float):
+        asked.append(address)
+        yield io.BytesIO(b"base_model: Qwen/Qwen3-8B\nadapter: qlora\nload_in_4bit: true\n")
+
+    monkeypatch.setattr("urllib.request.urlopen", opened)
+    code, out, _ = run("estimate", "--config", "https://a.example/train.yaml")
+    assert (code, asked) == (0, ["https://a.example/train.yaml"])
+    assert "qlora · axolotl" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1, 2]", "cannot be read"),
+        ("a: [", "cannot be read"),
+        ("foo: 1", "cannot tell whose file it is"),
+        (None, "cannot be read"),
+    ],
+)
+def test_files_that_are_none(run, tmp_path: Path, text: str | None, said: str):
+    path = tmp_path / "x.yaml"
+    if text is not None:
+        path.write_text(text)
+    code, _, complaint = run("estimate", str(path))
+    assert code == 2
+    assert said in complaint
+
+
+def test_fit_rank_and_invert(run):
+    code, out, _ = run("fit", "rtx-4090-24gb")
+    assert code == 0
+    assert "llama-3.1-8b" in out
+    code, out, _ = run("rank", *QLORA, "--limit", "3")
+    assert code == 0
+    assert len(out.splitlines()) == 4
+    code, out, _ = run("invert", "--budget", "20", "--deadline", "24")
+    assert code == 0
+    assert len(out.splitlines()) > 5
+    code, out, _ = run("invert", "--budget", "0.0001", "--deadline", "0.01")
+    assert code == 4
+
+
+def test_explain(run):
+    code, out, _ = run("explain", "logits", "--lang", "es", catalog=False)
+    assert code == 0
+    assert "logits y pérdida" in out
+    assert "V T" in out
+    code, out, _ = run("explain", "nf4-block", "--json", catalog=False)
+    constant = json.loads(out)["constants"]["nf4-block"]
+    assert constant["mid"] == 64
+    assert constant["source"]
+    code, _, complaint = run("explain", "optimiser_states", catalog=False)
+    assert code == 2
+    assert "optimizer_states" in complaint
+
+
+def test_listings(run, catalog_data: dict):
+    _, out, _ = run("models", "--json")
+    assert len(json.loads(out)) == len(catalog_data["models"])
+    _, out, _ = run("prices", "h200", "--json")
+    assert {"provider", "usd_per_hour", "checked", "source_url"} <= set(json.loads(out)[0])
+    code, out, _ = run("gpus", "no such gpu")
+    assert (code, len(out.splitlines())) == (0, 1)
+
+
+def test_export_writes_files_that_read_back(run, tmp_path: Path):
+    code, _, said = run("export", "axolotl", *QLORA, "--set", "lora.rank=48", "-o", str(tmp_path))
+    assert code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"train.yaml", "run.sh"}
+    assert str(tmp_path / "train.yaml") in said
+    _, out, _ = run("estimate", str(tmp_path / "train.yaml"), "--json")
+    plan = json.loads(out)["plan"]
+    assert (plan["framework"], plan["lora"]["rank"], plan["method"]) == ("axolotl", 48, "qlora")
+    assert run("export", "slurm", *QLORA)[0] == 2
+
+
+def test_a_reader_who_stops_early_is_no_fault(root: Path, catalog_file: str):
+    command = f"{sys.executable} -m ajuste prices --catalog {catalog_file} | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env={**os.environ, "PYTHONPATH": str(root / "calculator")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_without_a_catalog_it_says_what_to_do(run, monkeypatch):
+    monkeypatch.setattr(cli, "packed_path", lambda _: None)
+    code, _, complaint = run("models", catalog=False)
+    assert code == 2
+    assert "--catalog" in complaint
