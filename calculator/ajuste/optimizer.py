@@ -80,13 +80,13 @@ def gradients(c: Case, i: Instant) -> float:
 def kept_gradients(c: Case) -> float:
     """Gradients of everything trained, as this rank keeps them.
 
-    Unit: bytes. Formula: trained × bytes ÷ ranks; all of the model's where FSDP1 flattens adapters and frozen weights
-    into one parameter.
+    Unit: bytes. Formula: trained × bytes ÷ ranks; the layers' whole size where FSDP1 flattens adapters and frozen
+    weights into one parameter.
     """
     if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
         return 0.0
     if c.flat_gradients:
-        return c.stored * c.arch.parameters * c.gradient_share
+        return c.stored * sum(y.count * y.parameters for y in c.arch.layers) * c.gradient_share
     return c.kept_gradient * c.trainable * c.gradient_share
 
 
