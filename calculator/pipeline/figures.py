@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
+from ajuste.constants import MID
 from pipeline import accuracy
+from pipeline import fit_throughput as throughput
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.text import LANGUAGES, number, usd
 
@@ -32,6 +34,7 @@ PRESETS = Path("docs/presets.toml")
 STRINGS = Path("calculator/web/strings")
 MEASUREMENTS = Path("data/measurements")
 FRESH_DAYS = 60  # younger prices lead, as in the calculator's picks
+FEWEST_RUNS = 5  # of a group whose error is shown: a median of less says nothing
 
 WORDS = {  # key → Spanish, English
     "row": ("caso", "case"),
@@ -435,6 +438,8 @@ def groups_figure(figure: Figure) -> str:
             groups.setdefault(f"`{getattr(point, key)}`", []).append(point)
     lines = []
     for label, points in groups.items():
+        if len(points) < FEWEST_RUNS:
+            continue
         stats = accuracy.figures(points)
         bias, shares = figure.percent(stats.bias, signed=True), (stats.median, stats.p90)
         row = [label, number(stats.rows, figure.language), *map(figure.percent, shares), bias]
@@ -451,6 +456,23 @@ def verdicts_figure(figure: Figure) -> str:
         counts = [number(said.count(word), figure.language) for word in ("fits", "tight", "no")]
         lines.append([figure.word(outcome), *counts])
     return markdown_table([figure.word(key) for key in ("outcome", "said-fits", "said-tight", "said-no")], lines)
+
+
+def pace_figure(figure: Figure) -> str:
+    """Error of tokens per second on published runs: all that are judged, by method and by generation of GPU."""
+    groups: dict[str, list[float]] = {}
+    runs = [run for run in throughput.read_runs() if throughput.is_judged(run.row)]
+    runs.sort(key=lambda run: (run.gpu.architecture, run.row["method"]))
+    for run in runs:
+        error = abs(throughput.predict(run, MID) / run.measured - 1)
+        for name in (figure.word("all"), f"`{run.row['method']}`", f"`{run.gpu.architecture}`"):
+            groups.setdefault(name, []).append(error)
+    lines = []
+    for name, errors in groups.items():
+        if len(errors) >= FEWEST_RUNS:
+            shares = (accuracy.quantile(errors, 0.5), accuracy.quantile(errors, 0.9))
+            lines.append([name, number(len(errors), figure.language), *map(figure.percent, shares)])
+    return markdown_table([figure.word(key) for key in ("row", "runs", "median", "p90")], lines)
 
 
 # Figures of prices
@@ -496,6 +518,7 @@ KINDS = {
     "worst": worst_figure,
     "groups": groups_figure,
     "verdicts": verdicts_figure,
+    "pace": pace_figure,
     "prices": prices_figure,
 }
 
