@@ -110,6 +110,10 @@ class Case:
         self.attention_bytes = 4 if self.residual == 4 and not self.autocast else 2
         # A 4-bit linear answers in the dtype it was given: after an fp32 norm, fp32, even under autocast.
         self.mlp_bytes = 4 if self.upcast else self.attention_bytes
+        # Autocast computes LayerNorm in fp32, so that bitsandbytes' linears, and the residual stream, become fp32 too.
+        layer_norm = self.arch.traits.norm.startswith("layer") and plan.autocast
+        if layer_norm and plan.quantization in ("nf4", "nf4-nested", "int8"):
+            self.residual = self.mlp_bytes = 4
         # Input and adapter share one dtype: nothing is cast, neighbouring linears save the same tensor.
         self.one_copy = self.gathered_adapter == self.attention_bytes or (self.quantized and self.autocast)
 

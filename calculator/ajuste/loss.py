@@ -57,7 +57,7 @@ def default(c: Case) -> list[Point]:
         forward += 4  # the policy's log-softmax waits while the reference model runs
     if c.plan.logits_shift_copy:
         if c.arch.family in SIXTEEN_BIT_LOSS:
-            forward, backward = (12, 12) if c.plan.autocast else (8, 8)  # autocast computes a loss in fp32
+            forward, backward = (16, 12) if c.plan.autocast else (8, 8)  # autocast computes a loss in fp32
         else:
             forward += 2 if c.old_loss and written == 2 else 4
     if c.plan.compile:  # one kernel reads the 16-bit logits, another writes their gradient
@@ -89,8 +89,9 @@ def in_place(c: Case) -> list[Point]:
     """
     each = 8
     if c.plan.logits_shift_copy:
-        sixteen_bit = c.arch.family in SIXTEEN_BIT_LOSS and not c.plan.autocast
-        each = 6 if sixteen_bit else 8 if c.old_loss else 10
+        each = 8 if c.old_loss else 10
+        if c.arch.family in SIXTEEN_BIT_LOSS:
+            each = 12 if c.plan.autocast else 6
     logits = each * c.vocabulary * c.scored_tokens
     points = [Point("loss", temporaries=hidden_bytes(c), logits=logits), Point("loss_backward", logits=logits)]
     return points + head_backward(c, c.attention_bytes * c.vocabulary * c.scored_tokens)
