@@ -10,7 +10,7 @@ from ajuste import estimate, load_catalog
 
 # With QLoRA, 2048 tokens and the defaults, a card of so many GB is enough. Said in guide/hardware/index.md#hardware,
 # guide/index.md#start, guide/memory/index.md#memory and guide/faq.md#pretraining.
-QLORA_CARDS = {"llama-3.1-8b": 12, "qwen2.5-14b": 24, "qwen2.5-32b": 32, "llama-3.1-70b": 80}
+QLORA_CARDS = {"llama-3.1-8b": 16, "qwen2.5-14b": 24, "qwen2.5-32b": 48, "llama-3.1-70b": 80}
 
 
 @pytest.fixture(scope="module")
