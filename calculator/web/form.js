@@ -130,6 +130,7 @@ class Form {
         <div class="aj-pair">${this.field("sequence_length")}${this.field("dataset.mean_tokens")}</div>
         <div class="aj-pair">${this.field("dataset.examples")}${this.field("dataset.epochs")}</div>
         ${this.file()}
+        <p class="aj-doors"><a href="#config">${view.say("tools.config")}</a> · <a href="#oom">${view.say("tools.oom")}</a></p>
       </div>`;
   }
 
@@ -140,8 +141,8 @@ class Form {
     const { file } = state;
     const m = file?.measured;
     return html`<div class="aj-file" data-field="file">
+      <input class="aj-visually-hidden" type="file" id="aj-file" name="file" accept=".jsonl,.ndjson,.json,.csv,.tsv">
       <label for="aj-file">${view.say("file.title")} <small>${view.say("file.promise")}</small></label>
-      <input type="file" id="aj-file" name="file" accept=".jsonl,.ndjson,.json,.csv,.tsv">
       ${file && !m && html`<p class="aj-hint">${view.say(file.unreadable ? "file.unreadable" : "file.reading", { name: file.name })}</p>`}
       ${file && m && html`<p class="aj-hint">${view.say("file.measured", {
         name: file.name, examples: format.number(m.examples), mean: format.number(m.mean), median: format.number(m.median),
