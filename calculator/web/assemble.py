@@ -45,6 +45,7 @@ PAGE_WHEEL = BUILD / "wheel"
 NOT_FOR_THE_PAGE = ("ajuste/cli", "ajuste/__main__", "ajuste/schema")  # the command line and what only CPython runs
 WORK = BUILD / "tmp"
 PYODIDE = ROOT / "node_modules" / "pyodide"
+YAML = ROOT / "node_modules" / "js-yaml"
 PYODIDE_FILES = (
     "pyodide.mjs",
     "pyodide.asm.js",
@@ -323,6 +324,9 @@ def browser_files() -> None:
         path.unlink()
     for path in files_of(("calculator/web/*.js", "calculator/web/*.css")):
         shutil.copy(path, APP)
+    # The YAML library in one file, without the line that points to a source map that is not served.
+    library = (YAML / "dist" / "browser" / "js-yaml.esm.min.mjs").read_text(encoding="utf-8")
+    (APP / "yaml.js").write_text(library.partition("\n//# sourceMappingURL")[0], encoding="utf-8")
     shutil.rmtree(APP / "strings", ignore_errors=True)
     shutil.copytree(ROOT / "calculator" / "web" / "strings", APP / "strings")
     about = {"pyodide": f"../{pyodide_folder()}/", "wheel": "ajuste.whl", "catalog": "catalog.json", **versions()}
@@ -559,7 +563,7 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             browser_files,
             (
                 *("calculator/web/*.js", "calculator/web/*.css", "calculator/web/strings/*"),
-                *("calculator/ajuste/__init__.py", "build/app/catalog.json", "build/pyodide/*"),
+                *("calculator/ajuste/__init__.py", "build/app/catalog.json", "build/pyodide/*", "package-lock.json"),
             ),
             ("build/app/build.json",),
         ),

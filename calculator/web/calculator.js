@@ -74,6 +74,8 @@ class Calculator {
     this.shown = this.asked;
     /** @type {"built" | "live"} */
     this.state = "built";
+    /** @type {Promise<import("./paste.js").Paste> | undefined} */
+    this.boxes = undefined;
     this.saver = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 
     const { downloads } = known;
@@ -86,7 +88,7 @@ class Calculator {
     });
     this.listen();
     this.watch();
-    this.adopt(location.hash);
+    this.arrive();
   }
 
   /** @param {string} id */
@@ -143,7 +145,16 @@ class Calculator {
     };
     root.addEventListener("toggle", unfold, true);
     addEventListener("popstate", () => this.adopt(location.hash));
-    addEventListener("hashchange", () => this.adopt(location.hash));
+    addEventListener("hashchange", () => this.arrive());
+  }
+
+  /** The address names a question, or one of the boxes below the answer. */
+  arrive() {
+    const fold = /^#(config|oom)$/.test(location.hash) && this.find(location.hash);
+    if (!(fold instanceof HTMLDetailsElement)) return this.adopt(location.hash);
+    fold.open = true;
+    fold.scrollIntoView();
+    fold.querySelector("textarea")?.focus();
   }
 
   wake() {
@@ -173,6 +184,7 @@ class Calculator {
   /** @param {HTMLInputElement} control */
   chosen(control) {
     const { name, value, type } = control;
+    if (control.id === "aj-paste-file") return control.files?.[0] && this.take(control.files[0]);
     if (name === "file") return control.files?.[0] && this.take(control.files[0]);
     if (name === "ratio") return this.measure(readNumber(value, "number", this.view.language).value ?? CHARACTERS_PER_TOKEN);
     if (name === "model") return this.typeModel(value);
@@ -218,6 +230,9 @@ class Calculator {
     if (/\.json$/i.test(file.name) && file.size < 1e6) {
       const text = await file.text();
       if (/"(model_type|hidden_size|architectures)"/.test(text)) return this.typeModel(text);
+    }
+    if (/\.ya?ml$/i.test(file.name) || (/\.json$/i.test(file.name) && file.size < 1e5 && (await isToolFile(file)))) {
+      return (await this.paste()).file(file);
     }
     this.dropped = file;
     this.measure(this.file?.ratio ?? CHARACTERS_PER_TOKEN);
@@ -269,6 +284,25 @@ class Calculator {
     }, true);
   }
 
+  /** The boxes for a file and for an error. @returns {Promise<import("./paste.js").Paste>} */
+  paste() {
+    this.boxes ??= import("./paste.js").then(({ Paste }) => new Paste(this.root, this.view, this.engine, this.folder, {
+      request: () => JSON.parse(this.text()),
+      adopt: (read) => this.adoptFile(read),
+    }));
+    return this.boxes;
+  }
+
+  /**
+   * A tool's file becomes the question; a launcher's joins it. What no such file says stays: the data, the job, the GPU.
+   * @param {{request: object, partial: boolean}} read
+   */
+  adoptFile({ request, partial }) {
+    const gone = Object.keys(this.request).filter((name) => !partial && !/^(mode|gpu|dataset\.|job\.|filters\.)/.test(name));
+    Object.assign(this, { filled: {}, drafts: {}, echoes: {}, faults: {}, undo: [] });
+    this.set({ ...Object.fromEntries(gone.map((name) => [name, undefined])), ...flatten(request) }, true);
+  }
+
   /** @param {string} name */
   async askHub(name) {
     const found = await fetchConfig(name);
@@ -291,10 +325,10 @@ class Calculator {
 
   /** @param {Element} button */
   pressed(button) {
-    const { change, reset, undo, share, toggle, start, hub, measure } = /** @type {HTMLElement} */ (button).dataset;
+    const { change, reset, undo, share, toggle, start, hub, measure, paste } = /** @type {HTMLElement} */ (button).dataset;
     if (change) {
       const changes = JSON.parse(change);
-      if (button.closest(".aj-levers")) {
+      if (button.closest(".aj-levers, .aj-fixes")) {
         const before = Object.fromEntries(Object.keys(changes).map((name) => [name, this.request[name]]));
         this.undo.push({ before, change: changes });
       }
@@ -308,6 +342,8 @@ class Calculator {
       this.set(before, true);
     } else if (hub) {
       this.askHub(hub);
+    } else if (paste) {
+      this.paste().then((box) => box.read(paste));
     } else if (measure) {
       this.measured(measure);
     } else if (share) {
@@ -622,6 +658,11 @@ function offersCsv(answer) {
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [columns.join(","), ...rows.map((/** @type {Flat} */ row) => columns.map((name) => cell(row[name])).join(","))].join("\r\n");
+}
+
+/** Whether a JSON file is a launcher's or a trainer's, by keys that no dataset has. @param {File} file */
+async function isToolFile(file) {
+  return /"(zero_optimization|train_micro_batch_size_per_gpu|compute_environment|finetuning_type|sequence_len)"/.test(await file.text());
 }
 
 /** @param {Flat} plan @param {Record<string, string>} sources */

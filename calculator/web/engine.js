@@ -26,6 +26,9 @@ export class Engine {
     this.wanted = null;
     /** @type {string | null} The request that is being answered. */
     this.sent = null;
+    /** @type {Map<number, {door: string, text: string, resolve: (answer: any) => void, reject: (error: Error) => void}>} Calls without an answer. */
+    this.calls = new Map();
+    this.lastCall = 0;
     /** @type {Worker | null} */
     this.worker = null;
   }
@@ -53,6 +56,22 @@ export class Engine {
     this.send();
   }
 
+  /**
+   * Opens a door of the estimator: an object in, an object out. Fails where Python does not come.
+   * @param {string} door
+   * @param {object} asked
+   * @returns {Promise<any>}
+   */
+  call(door, asked) {
+    return new Promise((resolve, reject) => {
+      const call = ++this.lastCall;
+      const text = JSON.stringify(asked);
+      this.calls.set(call, { door, text, resolve, reject });
+      if (this.state === "ready") this.worker?.postMessage({ call, door, text });
+      else this.wake();
+    });
+  }
+
   send() {
     if (this.state !== "ready" || this.sent !== null || this.wanted === null) return;
     this.sent = this.wanted;
@@ -69,6 +88,10 @@ export class Engine {
       this.state = "ready";
       this.listener.ready();
       this.send();
+      for (const [call, { door, text }] of this.calls) this.worker?.postMessage({ call, door, text });
+    } else if (data.call) {
+      this.calls.get(data.call)?.resolve(JSON.parse(data.answer));
+      this.calls.delete(data.call);
     } else if (data.id === this.id && this.sent !== null) {
       const request = this.sent;
       this.sent = null;
@@ -85,7 +108,9 @@ export class Engine {
     this.sent = null;
     this.state = "broken";
     this.failures += 1;
-    if (this.failures === 1) this.wake();
-    else this.listener.broken(message);
+    if (this.failures === 1) return this.wake();
+    for (const { reject } of this.calls.values()) reject(new Error(message));
+    this.calls.clear();
+    this.listener.broken(message);
   }
 }

@@ -2,6 +2,7 @@
 
 import { renderForm } from "./form.js";
 import { html } from "./html.js";
+import { renderTools } from "./reading.js";
 import { renderAnswer, renderStrip, renderSummary, summarize } from "./render.js";
 
 /** @typedef {import("./text.js").View} View */
@@ -18,6 +19,7 @@ export function renderPage(answer, form, view) {
       <noscript><p class="aj-status">${view.say("noscript")}</p></noscript>
       <div class="aj-status" id="aj-status" hidden></div>
       <div class="aj-answer" id="aj-answer">${renderAnswer(answer, view, { state: "built" })}</div>
+      ${renderTools(view)}
     </div>
     <p class="aj-visually-hidden" id="aj-live" aria-live="polite"></p>
     <a class="aj-strip aj-${summarize(answer, view).verdict}" id="aj-strip" href="#verdict" hidden>${renderStrip(answer, view)}</a>

@@ -406,7 +406,7 @@ export function changeWords(change, view) {
 }
 
 /** @param {any} lever @param {View} view */
-function leverEffect(lever, view) {
+export function leverEffect(lever, view) {
   const effects = [];
   if (lever.saves_gib > 0.05) effects.push(view.say("lever.saves", { gib: view.format.gib(lever.saves_gib) }));
   if (lever.slowdown > 1.005) effects.push(view.say("lever.slower", { percent: view.format.percent(lever.slowdown - 1) }));

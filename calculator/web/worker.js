@@ -1,14 +1,14 @@
 // Runs the estimator: Python in its own thread. The page sends {start}, then requests; one string in, one string out.
 //
-//   page → worker   {start: {pyodide, wheel, catalog, downloads}}   {id, request}
+//   page → worker   {start: {pyodide, wheel, catalog, downloads}}   {id, request}   {call, door, text}
 //   worker → page   {progress: {sent, total}} while files arrive   {starting} when they are here   {ready}
-//                   {id, answer}   {broken: message} when Python cannot start or has stopped
+//                   {id, answer}   {call, answer}   {broken: message} when Python cannot start or has stopped
 
 /** @typedef {{sent: number, bytes: number}} Size */
 /** @typedef {{pyodide: string, wheel: string, catalog: string, downloads: Record<string, Size>}} Start */
 
-/** @type {(request: string) => string} */
-let estimate;
+/** @type {{estimate: (request: string) => string, open: (door: string, text: string) => string}} */
+let python;
 
 /** @param {object} message */
 const tell = (message) => self.postMessage(message);
@@ -16,10 +16,12 @@ const tell = (message) => self.postMessage(message);
 self.onmessage = async ({ data }) => {
   try {
     if (data.start) {
-      estimate = await start(data.start);
+      python = await start(data.start);
       tell({ ready: true });
+    } else if (data.door) {
+      tell({ call: data.call, answer: python.open(data.door, data.text) });
     } else {
-      tell({ id: data.id, answer: estimate(data.request) });
+      tell({ id: data.id, answer: python.estimate(data.request) });
     }
   } catch (error) {
     tell({ broken: String(error) });
@@ -46,7 +48,10 @@ async function start({ pyodide, wheel, catalog, downloads }) {
   system.destroy();
   const ajuste = python.pyimport("ajuste");
   const opened = ajuste.load_catalog(rows);
-  return (/** @type {string} */ request) => ajuste.estimate_json(request, opened);
+  return {
+    estimate: (/** @type {string} */ request) => ajuste.estimate_json(request, opened),
+    open: (/** @type {string} */ door, /** @type {string} */ text) => python.pyimport("ajuste.doors").call_json(door, text, opened),
+  };
 }
 
 /**

@@ -1,0 +1,80 @@
+// The boxes to paste into, in the page: a tool's file becomes the question, an error is read against it. Loaded when
+// a box is first used; the YAML library when the first file is read.
+
+import { html } from "./html.js";
+import { morph } from "./morph.js";
+import { renderConfig, renderDiagnosis } from "./reading.js";
+
+/** @typedef {import("./engine.js").Engine} Engine */
+/** @typedef {import("./text.js").View} View */
+/**
+ * @typedef {object} Owner what surrounds the boxes
+ * @property {() => object | null} request the question that an error is read against; null where there is none
+ * @property {(read: {request: object, partial: boolean}) => void} adopt takes a file's question over
+ */
+
+export class Paste {
+  /**
+   * @param {ParentNode} root
+   * @param {View} view
+   * @param {Engine} engine
+   * @param {URL} folder
+   * @param {Owner} owner
+   */
+  constructor(root, view, engine, folder, owner) {
+    this.root = root;
+    this.view = view;
+    this.engine = engine;
+    this.folder = folder;
+    this.owner = owner;
+  }
+
+  /** @param {string} kind config or oom */
+  async read(kind) {
+    const { view } = this;
+    const text = /** @type {HTMLTextAreaElement} */ (this.root.querySelector(`#aj-paste-${kind}`)).value;
+    const target = /** @type {HTMLElement} */ (this.root.querySelector(`#aj-read-${kind}`));
+    const say = (/** @type {import("./html.js").Html} */ content) => morph(target, String(content));
+    if (!text.trim()) return say(html``);
+    say(html`<p>${view.say("tools.busy")}</p>`);
+    try {
+      const read = kind === "config" ? await this.config(text) : await this.oom(text);
+      if (read.ok === false) return say(html`<p class="aj-fault" role="alert">${read.error.message[view.language]}</p>`);
+      if (kind === "config") this.owner.adopt(read);
+      say(kind === "config" ? renderConfig(read, view) : renderDiagnosis(read, view, this.owner.request() !== null));
+    } catch (error) {
+      const detail = String(/** @type {any} */ (error).reason ?? /** @type {Error} */ (error).message);
+      const key = error instanceof SyntaxError ? "tools.notConfig" : "tools.noPython";
+      say(html`<p class="aj-fault" role="alert">${view.say(key, { detail })}</p>`);
+    }
+  }
+
+  /** @param {string} text */
+  async config(text) {
+    const { load, YAML11_SCHEMA } = await import(new URL("yaml.js", this.folder).href);
+    let config;
+    try {
+      config = load(text, { schema: YAML11_SCHEMA }); // as PyYAML reads it; JSON is YAML too
+    } catch (error) {
+      throw Object.assign(new SyntaxError(), { reason: /** @type {any} */ (error).reason ?? error });
+    }
+    return this.engine.call("config", { config, tool: null });
+  }
+
+  /** @param {string} message */
+  async oom(message) {
+    return this.engine.call("oom", { message, request: this.owner.request() });
+  }
+
+  /**
+   * A file that was chosen or dropped goes through the box, so that it can be seen and changed.
+   * @param {File} file
+   */
+  async file(file) {
+    const box = /** @type {HTMLTextAreaElement} */ (this.root.querySelector("#aj-paste-config"));
+    box.value = await file.text();
+    const fold = box.closest("details");
+    if (fold) fold.open = true;
+    await this.read("config");
+  }
+}
