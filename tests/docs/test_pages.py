@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pipeline.guide import LANGUAGES, Page, code_blocks, pages, prose
+from pipeline.guide import LANGUAGES, ROOT, Page, code_blocks, pages, prose
 
 ALL = [page for language in LANGUAGES for page in pages(language).values()]
 NO_BOX = {"index.md", "calculator.md"}  # these open with a live answer instead
@@ -36,3 +36,13 @@ def test_opens_with_the_answer_and_leads_on(page: Page) -> None:
 def test_eight_minutes_at_most(page: Page) -> None:
     words = len(re.findall(r"\w+", prose(page.text))) + sum(len(block.split()) for block in code_blocks(page.text)) / 2
     assert words / WORDS_PER_MINUTE <= 8, f"{words:.0f} words"
+
+
+def test_the_pages_that_advice_names_exist() -> None:
+    """Each piece of the calculator's advice sends the reader to a page of the guide."""
+    source = (ROOT / "calculator" / "ajuste" / "advice.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'"((?:[a-z-]+/)+)"', source))
+    assert named
+    for language in LANGUAGES:
+        addresses = {path.removesuffix(".md").removesuffix("index").rstrip("/") + "/" for path in pages(language)}
+        assert named <= addresses
