@@ -204,7 +204,6 @@ class Calculator {
   /** @param {string} text */
   typeModel(text) {
     const typed = text.trim();
-    const { models } = this.view.names;
     if (!typed || typed === this.view.model(/** @type {any} */ (this.request.model ?? this.start.model))) return;
     if (typed.startsWith("{")) {
       try {
@@ -217,9 +216,15 @@ class Calculator {
       }
       return;
     }
-    const same = Object.entries(models).find(([id, m]) => [id, m.name, m.hf_id].some((n) => n?.toLowerCase() === typed.toLowerCase()));
-    this.set({ model: same ? same[0] : typed }, true);
+    const same = this.modelNamed(typed);
+    this.set({ model: same ?? typed }, true);
     if (!same) this.drafts.model = typed;
+  }
+
+  /** The catalog's id of a model, by any of its names. @param {string} name */
+  modelNamed(name) {
+    const same = (/** @type {string | null} */ other) => other?.toLowerCase() === name.toLowerCase();
+    return Object.entries(this.view.names.models).find(([id, m]) => [id, m.name, m.hf_id].some(same))?.[0];
   }
 
   /**
@@ -300,7 +305,9 @@ class Calculator {
   adoptFile({ request, partial }) {
     const gone = Object.keys(this.request).filter((name) => !partial && !/^(mode|gpu|dataset\.|job\.|filters\.)/.test(name));
     Object.assign(this, { filled: {}, drafts: {}, echoes: {}, faults: {}, undo: [] });
-    this.set({ ...Object.fromEntries(gone.map((name) => [name, undefined])), ...flatten(request) }, true);
+    const fields = flatten(request);
+    if (typeof fields.model === "string") fields.model = this.modelNamed(fields.model) ?? fields.model;
+    this.set({ ...Object.fromEntries(gone.map((name) => [name, undefined])), ...fields }, true);
   }
 
   /** @param {string} name */
