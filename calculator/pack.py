@@ -31,7 +31,7 @@ def packed(data: Path) -> str:
 
 
 def command_line_data(root: Path, folder: Path) -> list[Path]:
-    """Write what the command line reads: catalog, assumptions with their sources, words of both languages."""
+    """Write what the command line reads: catalog, assumptions with sources, words of both languages, smoke test."""
     folder.mkdir(parents=True, exist_ok=True)
     catalog = folder / "catalog.json"
     day = os.environ.get("AJUSTE_AS_OF")
@@ -42,7 +42,7 @@ def command_line_data(root: Path, folder: Path) -> list[Path]:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    copied = [root / "data" / "assumptions.toml"]
+    copied = [root / "data" / "assumptions.toml", root / "calculator" / "smoke" / "smoke.py"]
     copied += [root / "calculator" / "web" / "strings" / f"{language}.json" for language in ("es", "en")]
     return [catalog, *(Path(shutil.copy(path, folder)) for path in copied)]
 

@@ -98,7 +98,8 @@ def _parser(screen: Screen) -> argparse.ArgumentParser:
     added = question("export", _export)
     added.add_argument(
         "target",
-        help=say("help.target") + ": trl, axolotl, llama-factory, torchtune, accelerate, skypilot, dstack, docker",
+        help=say("help.target")
+        + ": trl, axolotl, llama-factory, torchtune, accelerate, skypilot, dstack, docker, smoke",
     )
     added.add_argument("files", nargs="*", metavar="FILE", help=say("help.files"))
     added.add_argument("--gpu", help=say("help.gpu"))
@@ -622,6 +623,9 @@ def _export(options: argparse.Namespace, screen: Screen) -> int:
         return BAD_REQUEST
     offer = None if options.offer is None else options.offer - 1
     made = run_files(answer, catalog, options.target, offer=offer, language=screen.language)
+    script = packed_path("smoke.py")
+    if options.target == "smoke" and script is not None:
+        made["files"].append({"name": "smoke.py", "text": _text(script, screen)})
     if as_json:
         screen.line(json.dumps(made, ensure_ascii=False))
     elif options.output:

@@ -173,6 +173,7 @@ def packed_path(name: str) -> str | None:
     originals = {
         "catalog.json": os.path.join(os.path.dirname(above), "build", "app", "catalog.json"),
         "assumptions.toml": os.path.join(os.path.dirname(above), "data", "assumptions.toml"),
+        "smoke.py": os.path.join(above, "smoke", "smoke.py"),
     }
     in_checkout = originals.get(name, os.path.join(above, "web", "strings", name))
     for path in (os.path.join(here, "_data", name), in_checkout):

@@ -21,7 +21,7 @@ from .yaml_text import yaml_text
 
 TRAINERS = ("trl", "axolotl", "llama-factory", "torchtune")
 ENGINES = ("skypilot", "dstack", "docker")
-TARGETS = (*TRAINERS, "accelerate", *ENGINES)
+TARGETS = (*TRAINERS, "accelerate", *ENGINES, "smoke")
 
 PINS = {  # the releases whose keys the tables hold
     "trl": 'pip install -q "trl[peft,quantization]==1.16.0" "transformers==5.24.0"',
@@ -186,7 +186,8 @@ def run_files(
         answer: what `estimate` gave, `ok` true.
         catalog: the one it was asked with.
         target: a tool that trains (`trl`, `axolotl`, `llama-factory`, `torchtune`), `accelerate`, or an engine that
-            rents (`skypilot`, `dstack`, `docker`), which brings the files of the plan's own tool along.
+            rents (`skypilot`, `dstack`, `docker`), which brings the files of the plan's own tool along; or `smoke`:
+            what smoke.py is to run on the host first.
         offer: index into `answer["offers"]`; the cheapest when left out.
         language: of the comments, `es` or `en`.
 
@@ -205,6 +206,8 @@ def run_files(
         return _training_files(run, target, catalog)
     if target == "accelerate":
         return {"files": [_accelerate_file(run, catalog)], "refused": []}
+    if target == "smoke":
+        return {"files": [_smoke_file(run, catalog)], "refused": []}
     training = _training_files(run, tool, catalog)
     own = {"skypilot": _skypilot, "dstack": _dstack, "docker": _docker}[target](
         run, [file["name"] for file in training["files"]]
@@ -777,3 +780,76 @@ def _docker(run: Run, names: list[str]) -> dict[str, str]:
         'exit "$status"',
     ]
     return {"name": "docker.sh", "text": "\n".join(lines) + "\n"}
+
+
+# --------------------------------------------------------------------------------------------------- smoke test
+
+SMOKE_METHODS = ("full", "lora", "qlora", "dora", "rslora")
+
+
+def _smoke_file(run: Run, catalog: Catalog) -> dict[str, str]:
+    """What smoke.py runs, and what we compute for that: its own loop on one GPU, not the tool that trains later."""
+    import json
+
+    from .answer import estimate
+
+    plan = run.plan
+    if plan.method not in SMOKE_METHODS or plan.quantization not in ("none", "nf4", "nf4-nested", "int8"):
+        raise RequestError(
+            "inconsistent",
+            "method" if plan.method not in SMOKE_METHODS else "quantization",
+            es=f"La prueba de humo no hace {plan.method} con {plan.quantization}.",
+            en=f"The smoke test does not do {plan.method} with {plan.quantization}.",
+            suggestions=SMOKE_METHODS,
+        )
+    half = "fp16" if run.gpu.supports_bf16 is False else "bf16"
+    targets = list(plan.lora.targets) if isinstance(plan.lora.targets, tuple) else plan.lora.targets
+    optimizer = plan.optimizer if plan.optimizer in ("adamw", "adamw-8bit", "paged-adamw-8bit", "sgd") else "adamw"
+    request: dict[str, Any] = {
+        "model": plan.model,
+        "method": plan.method,
+        "framework": "hf",
+        "quantization": plan.quantization,
+        "sequence_length": plan.sequence_length,
+        "optimizer": optimizer,
+        "gradient_checkpointing": "none" if plan.gradient_checkpointing == "none" else "full",
+        "attention": "sdpa",
+        "padding": "packed",  # every row is of the longest length
+        "loss": "default",
+        "kbit_upcast": False,
+        "gpu": run.gpu.id,
+        "filters": {"max_gpus": 1},
+        "dataset": {"mean_tokens": plan.sequence_length},
+    }
+    if plan.trains_base:
+        request["precision"] = half
+    else:
+        request |= {
+            "base_dtype": half,
+            "autocast": True,
+            "lora": {"rank": plan.lora.rank, "targets": targets, "dtype": "fp32"},
+        }
+    solved = estimate(request, catalog)
+    batch = min(plan.batch, next((row["micro_batch"] for row in solved["gpus"] if row["count"] == 1), 1))
+    answer = estimate({**request, "micro_batch": batch}, catalog)
+    (card,) = (row for row in answer["gpus"] if row["count"] == 1)
+    name = catalog.models[plan.model].get("hf_id") if isinstance(plan.model, str) else None
+    spec = {
+        "model": name,
+        "method": plan.method,
+        "sequence_length": plan.sequence_length,
+        "micro_batch": batch,
+        "lora_rank": plan.lora.rank,
+        "lora_targets": targets,
+        "optimizer": optimizer,
+        "gradient_checkpointing": request["gradient_checkpointing"] == "full",
+        "autocast": not plan.trains_base,
+        "dtype": half,
+        "quantization": plan.quantization,
+        "eval_batch": plan.eval.batch,
+        "expected": {
+            "allocated_gib": answer["memory"]["allocated_gib"],
+            "tokens_per_second": card["tokens_per_second"],
+        },
+    }
+    return {"name": "smoke.json", "text": json.dumps(spec, ensure_ascii=False, indent=1) + "\n"}

@@ -42,6 +42,7 @@ BUILD = ROOT / "build"
 APP = BUILD / "app"
 SITE = ROOT / "site"
 PAGE_WHEEL = BUILD / "wheel"
+SMOKE_TEST = ROOT / "calculator" / "smoke" / "smoke.py"  # served beside the pages: people fetch it onto a rented host
 NOT_FOR_THE_PAGE = ("ajuste/cli", "ajuste/__main__", "ajuste/schema")  # the command line and what only CPython runs
 WORK = BUILD / "tmp"
 PYODIDE = ROOT / "node_modules" / "pyodide"
@@ -465,6 +466,7 @@ def assemble() -> None:
     for template in sorted((ROOT / "calculator" / "web" / "root").iterdir()):
         text = template.read_text(encoding="utf-8").replace("{{SITE_URL}}", SITE_URL)
         (new / template.name).write_text(text.replace("{{SITE_PATH}}", urlsplit(SITE_URL).path), encoding="utf-8")
+    shutil.copy(SMOKE_TEST, new)
     (new / ".nojekyll").touch()
     for path in new.rglob("*.html"):
         try:
@@ -583,7 +585,14 @@ def build() -> None:
         Step(f"pages {one}", partial(pages, one), (f"docs/{one}/**/*", *common), (f"build/pages/{one}",), environment)
         for one in LANGUAGES
     )
-    reads = ("build/pages/**/*", "build/app/**/*", "build/api/**/*", "build/pyodide/*", "calculator/web/root/*")
+    reads = (
+        "build/pages/**/*",
+        "build/app/**/*",
+        "build/api/**/*",
+        "build/pyodide/*",
+        "calculator/web/root/*",
+        "calculator/smoke/*",
+    )
     perform(Step("site", assemble, reads, ("site/index.html",), environment))
     print(f"site/ stands, {time.perf_counter() - started:.1f} s", flush=True)
 
