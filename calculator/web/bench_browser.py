@@ -15,6 +15,7 @@ import statistics
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -86,10 +87,11 @@ def serve(folder: Path, line: Line) -> tuple[ThreadingHTTPServer, dict[str, int]
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Content-Encoding", "gzip")
             self.end_headers()
-            for start in range(0, len(body), CHUNK):
-                part = body[start : start + CHUNK]
-                line.wait(len(part))
-                self.wfile.write(part)
+            with suppress(ConnectionError):  # the browser went away: its profile is thrown off after each run
+                for start in range(0, len(body), CHUNK):
+                    part = body[start : start + CHUNK]
+                    line.wait(len(part))
+                    self.wfile.write(part)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 — the base class's name
             """Say nothing."""
