@@ -20,13 +20,14 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -275,6 +276,11 @@ def requests() -> dict[str, dict[str, object]]:
     return named
 
 
+def embeds() -> dict[str, dict[str, Any]]:
+    """Return the small calculators of the guide: name → request, questions, what is shown."""
+    return tomllib.loads((ROOT / "docs/embeds.toml").read_text(encoding="utf-8"))
+
+
 def probe_requests() -> list[object]:
     """Return requests that between them touch every way through the package: answers, refusals, broken JSON."""
     broken = [
@@ -284,7 +290,7 @@ def probe_requests() -> list[object]:
         '{"model": {}, "method": "lora"}',
         '{"method": NaN}',
     ]
-    return [*requests().values(), *broken]
+    return [*requests().values(), *(embed["request"] for embed in embeds().values()), *broken]
 
 
 # Answers and pages
@@ -301,11 +307,14 @@ def answers() -> None:
 
     catalog = load_catalog((APP / "catalog.json").read_text(encoding="utf-8"))
     folder = fresh(BUILD / "answers")
-    for name, request in requests().items():
-        answer = json.loads(estimate_json(json.dumps(request), catalog))
+    questions: dict[str, dict[str, Any]] = {name: {"request": request} for name, request in requests().items()}
+    for name, embed in embeds().items():
+        questions[f"embed-{name}"] = {"request": embed["request"], "embed": {"name": name, **embed}}
+    for name, question in questions.items():
+        answer = json.loads(estimate_json(json.dumps(question["request"]), catalog))
         if not answer["ok"]:
-            raise BuildError(f"calculator/web/requests.json, {name}: {answer['error']}")
-        text = json.dumps({"request": request, "answer": answer}, ensure_ascii=False, separators=(",", ":"))
+            raise BuildError(f"requests.json or embeds.toml, {name}: {answer['error']}")
+        text = json.dumps({**question, "answer": answer}, ensure_ascii=False, separators=(",", ":"))
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
@@ -470,7 +479,9 @@ def assemble() -> None:
     (new / ".nojekyll").touch()
     for path in new.rglob("*.html"):
         try:
-            path.write_text(add_policy(path.read_text(encoding="utf-8")), encoding="utf-8")
+            depth = len(path.relative_to(new).parts) - 2  # below the language's root
+            page = path.read_text(encoding="utf-8").replace("%base%", "../" * depth)
+            path.write_text(add_policy(page), encoding="utf-8")
         except BuildError as error:
             raise BuildError(f"{path.relative_to(new)}: {error}") from None
     replace_folder(new, SITE)
@@ -521,7 +532,10 @@ STAGES: tuple[tuple[Step, ...], ...] = (
         Step(
             "answers",
             answers,
-            ("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json", "calculator/web/requests.json"),
+            (
+                *("calculator/ajuste/*.py", "data/*.toml", "build/app/catalog.json"),
+                *("calculator/web/requests.json", "docs/embeds.toml"),
+            ),
             ("build/answers",),
         ),
         Step(

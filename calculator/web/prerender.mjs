@@ -2,14 +2,16 @@
 //
 //     node calculator/web/prerender.mjs build
 //
-// Reads  build/app/catalog.json, build/answers/default.json, what the browser will download (for its size)
-// Makes  build/includes/calculator.{es,en}.html, answer-summary.{es,en}.html, build/app/names.json
+// Reads  build/app/catalog.json, build/answers/*.json, what the browser will download (for its size)
+// Makes  build/includes/calculator.{es,en}.html, answer-summary, oom-doctor, one embed-<name> for each of docs/embeds.toml,
+//        build/app/names.json
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { argv, env } from "node:process";
 import { gzipSync } from "node:zlib";
 
+import { renderDoctor, renderEmbed } from "./embed-view.js";
 import { flatten } from "./fields.js";
 import { compact } from "./html.js";
 import { renderDoor, renderPage } from "./page.js";
@@ -18,6 +20,8 @@ import { View } from "./text.js";
 /** @typedef {import("./format.js").Language} Language */
 
 const build = argv[2] ?? "build";
+/** A page at any depth takes the include: assemble.py puts the way to the language's root here. */
+const ANYWHERE = "%base%";
 const repository = env.REPO_URL ?? "https://github.com/example/ajuste";
 
 /** @param {string} path */
@@ -55,6 +59,10 @@ function downloads() {
   );
 }
 
+const embeds = readdirSync(join(build, "answers"))
+  .filter((name) => name.startsWith("embed-"))
+  .map((name) => readJson(join(build, "answers", name)));
+
 mkdirSync(join(build, "includes"), { recursive: true });
 for (const language of /** @type {Language[]} */ (["es", "en"])) {
   const sentences = readJson(new URL(`strings/${language}.json`, import.meta.url).pathname);
@@ -63,6 +71,8 @@ for (const language of /** @type {Language[]} */ (["es", "en"])) {
   const pages = {
     calculator: renderPage(answer, form, view("../")),
     "answer-summary": renderDoor(answer, view("")),
+    "oom-doctor": renderDoctor(view(ANYWHERE)),
+    ...Object.fromEntries(embeds.map(({ embed, answer: own }) => [`embed-${embed.name}`, renderEmbed(embed, own, view(ANYWHERE))])),
   };
   for (const [name, page] of Object.entries(pages)) {
     writeFileSync(join(build, "includes", `${name}.${language}.html`), `${compact(page)}\n`);

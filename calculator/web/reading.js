@@ -16,8 +16,9 @@ import { changeWords, leverEffect } from "./render.js";
 export function renderBox(view, kind) {
   return html`<label for="aj-paste-${kind}">${view.say(kind === "oom" ? "tools.oomLabel" : "tools.configLabel")} <small>${view.say("tools.local")}</small></label>
     <textarea id="aj-paste-${kind}" rows="7" spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off"></textarea>
-    ${kind === "config" && html`<label for="aj-paste-file">${view.say("tools.configFile")}</label> <input type="file" id="aj-paste-file" accept=".yaml,.yml,.json">`}
-    <p class="aj-share"><button type="button" data-paste="${kind}">${view.say("tools.read")}</button></p>
+    <div class="aj-share"><button type="button" data-paste="${kind}">${view.say("tools.read")}</button>${
+      kind === "config" && html`<div class="aj-file"><input class="aj-visually-hidden" type="file" id="aj-paste-file" accept=".yaml,.yml,.json"><label for="aj-paste-file">${view.say("tools.configFile")}</label></div>`
+    }</div>
     <div class="aj-read" id="aj-read-${kind}" role="status"></div>`;
 }
 

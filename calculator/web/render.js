@@ -292,7 +292,7 @@ function segmentsOf(view, terms, whole) {
 }
 
 /** @param {Answer} answer @param {View} view @param {Reading} reading */
-function memory(answer, view, reading) {
+export function memory(answer, view, reading) {
   const { need, peak, usable } = reading;
   const { format } = view;
   const moment = answer.memory.moments.find((/** @type {any} */ m) => m.id === peak);
