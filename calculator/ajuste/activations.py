@@ -66,7 +66,8 @@ def norms(c: Case) -> float:
     h, count, kind = c.hidden, c.arch.traits.norms, c.arch.traits.norm
     if c.fused_kernels or kind.startswith("layer") or kind == "none":
         kept = 4 if c.autocast and not c.fused_kernels else c.residual
-        return count * h * (kept + (c.residual if c.full else 0))
+        inputs = 1 if c.arch.family == "gpt_neox" else count
+        return h * (inputs * kept + count * (c.residual if c.full else 0))
     if not c.full:
         return count * (6 if c.plan.method == "ln-tuning" else 4) * h
     if kind == "gemma":
@@ -177,7 +178,7 @@ def attention(c: Case, y: Layer) -> float:
         total = 2 * e * (q + k) + 4 * n
     if c.litgpt and grouped and not c.eager:
         total += 2 * e * (q - k)  # keys and values expanded to all heads
-    if c.fused_qkv and c.arch.rotary and not c.upcast:
+    if c.fused_qkv and c.arch.rotary and not c.upcast and not (c.litgpt and grouped):
         total += 2 * q + 2 * k  # v is a view: the whole fused output stays
     return total
 
@@ -222,8 +223,12 @@ def adapter_outputs(c: Case, y: Layer) -> float:
     (peft) its own queries and scores, 2q + 6n per virtual token.
     """
     method = c.plan.method
+    if c.litgpt and {"q", "k", "v"}.issubset({m.role for m in c.targets}):
+        return 0.0
     if c.litgpt and c.targets:  # index_copy keeps its source: what B gives for query, key and value
-        return c.attention_bytes * sum(m.outputs for m in c.targets if m.role in ("q", "k", "v", "qkv"))
+        return c.attention_bytes * sum(
+            m.outputs * (2 / 3 if m.role == "qkv" else 1) for m in c.targets if m.role in ("q", "k", "v", "qkv")
+        )
     if method in ("dora", "vera", "ia3"):
         own = 2 if c.autocast or c.gathered_adapter == 2 else 4
         targets = c.targets if y is c.layer else targeted(y, c.plan)
@@ -242,9 +247,11 @@ def adapter_outputs(c: Case, y: Layer) -> float:
 def quantised_inputs(c: Case, y: Layer) -> float:
     """Inputs that quantised linears keep although their weights are frozen.
 
-    Unit: bytes per token. Formula: bitsandbytes up to 0.42, which litgpt pins, keeps every linear's input (2h for each
-    group that shares one, 2q, 2f); later releases keep none.
+    Unit: bytes per token. Formula: bitsandbytes up to 0.42 keeps every linear's input. With litgpt of 2023 2h for each
+    group that shares one, 2q, 2f; in 2024 it computed in fp32, every linear with a copy of its own: 4h, 4q, 4f. Later
+    releases keep none.
     """
-    if not (c.litgpt and c.quantized):
-        return 0.0
-    return c.attention_bytes * (2 * c.hidden + y.query + y.ffn)
+    if c.input_copies == 4:
+        readers = 1 + (2 if c.arch.traits.gated else 1)
+        return 4 * (readers * c.hidden + y.query + y.ffn)
+    return c.input_copies * (2 * c.hidden + y.query + y.ffn)

@@ -129,6 +129,10 @@ class Case:
         # litgpt has a model code of its own: query, key and value in one module, keys expanded to all heads.
         self.litgpt = plan.framework == "litgpt"
         self.fused_qkv = self.arch.traits.fused_qkv or self.litgpt
+        # Bytes per number of the inputs that bitsandbytes' 4-bit linears kept, by the age of the stack.
+        age = release(plan.transformers)
+        kept = self.litgpt and self.quantized and plan.transformers
+        self.input_copies = 0 if not kept or age >= (4, 43) else 2 if age < (4, 36) else 4
 
     def _trainable(self, plan: Plan, arch: Architecture) -> None:
         """What is trained on this rank, in parameters."""

@@ -100,11 +100,11 @@ def in_place(c: Case) -> list[Point]:
 def chunked_kept(c: Case) -> list[Point]:
     """Head and loss chunk by chunk, every chunk kept until backward (torchtune, litgpt).
 
-    Unit: bytes. Formula: V·T (2 for the logits + 4 for the fp32 log-softmax; litgpt's stays 16 bit, 2) + one chunk at
-    work, an eighth.
+    Unit: bytes. Formula: V·T (2 for the logits + 4 for the fp32 log-softmax; litgpt's logits are fp32 too, 8 in all) +
+    one chunk at work, an eighth.
     """
     logits = c.vocabulary * c.scored_tokens
-    kept = c.attention_bytes + (2 if c.plan.framework == "litgpt" and c.attention_bytes == 2 else 4)
+    kept = 8 if c.litgpt else c.attention_bytes + 4
     chunk = 8 * logits / c.a["loss-chunks"]
     hidden = 2 * hidden_bytes(c)
     points = [

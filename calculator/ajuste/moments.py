@@ -171,6 +171,9 @@ def backward_instants(c: Case) -> list[Instant]:
     for point in backward_points(c):
         result.append(Instant("backward", point, saved_top + tables, casts_top, head, alive))
         result.append(Instant("backward", point, saved_first + tables, 0.0, head + above, alive))
+    if c.flat_gradients:  # zeros for the frozen part, then all of the layer in one piece
+        flat = Point("flat_gradient", gradients=2.0 * c.weight * c.layer.parameters)
+        result.append(Instant("backward", flat, saved_top + tables, 0.0, 0.0, alive))
     if c.trains_embedding:
         result.append(_embedding_backward(c))
     return result

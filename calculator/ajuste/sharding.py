@@ -104,8 +104,8 @@ def root_bytes(c: Case) -> float:
 def gathered_weights(c: Case, i: Instant) -> float:
     """Weights gathered from the other ranks to be used.
 
-    Unit: bytes. Formula: FSDP the layer at work + the one prefetched + embedding and head; ZeRO-3 up to
-    `max_live_parameters` × 2, at least one layer.
+    Unit: bytes. Formula: FSDP the layer at work + the one prefetched + embedding and head (FSDP1: these alone at the
+    loss, one layer in the backward of frozen units); ZeRO-3 up to `max_live_parameters` × 2, at least one layer.
     """
     if not c.gathers or not i.training or i.moment == "optimizer_step":
         return 0.0
@@ -115,6 +115,11 @@ def gathered_weights(c: Case, i: Instant) -> float:
         return min(whole, max(live * c.weight, 2 * layer_bytes(c)))
     ahead = c.plan.parallel.prefetch
     layers = 1 + (c.a["fsdp-prefetched-layers"] if ahead is None else ahead)
+    if c.plan.parallel.strategy == "fsdp1":
+        if i.moment == "loss":
+            layers = 0
+        elif i.moment == "backward" and not c.full and i.work.name != "flat_gradient":
+            layers = 1
     if not c.plan.parallel.reshard_after_forward:
         layers = c.depth
     return layers * layer_bytes(c) + root_bytes(c)
