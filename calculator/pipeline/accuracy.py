@@ -117,8 +117,8 @@ def _point(row: Row, request: dict[str, Any], catalog: Catalog) -> Point:
     residual = card_of(plan).residual
     unit = memory.allocated.mid
     bare = Range(span.low - residual.low * unit, span.mid, span.high - residual.high * unit)
-    if plan.gpu and row["peak_kind"] != "allocated" and memory.allocated.mid < catalog.gpus[plan.gpu].usable_gib * GIB:
-        full = catalog.gpus[plan.gpu].usable_gib * GIB
+    full = _usable(plan.gpu, catalog)
+    if row["peak_kind"] != "allocated" and memory.allocated.mid < full:  # PyTorch empties its cache at the card's end
         span = Range(*(min(value, full) for value in span))
     strategy = plan.parallel.strategy
     split = plan.parallel.tp * plan.parallel.pp * plan.parallel.cp > 1
@@ -140,6 +140,12 @@ def _point(row: Row, request: dict[str, Any], catalog: Catalog) -> Point:
     )
 
 
+def _usable(gpu: str | None, catalog: Catalog) -> float:
+    """Bytes that CUDA offers on a card; no end where the row names none."""
+    gib = catalog.gpus[gpu].usable_gib if gpu else None
+    return gib * GIB if gib else math.inf
+
+
 def _compared(memory: Memory, row: Row) -> Range:
     """The figure that a row measures. What an unnamed tool shows is at least what PyTorch reserves."""
     return memory.allocated if row["peak_kind"] == "allocated" else memory.reserved
@@ -153,7 +159,7 @@ def _residual_class(plan: Any) -> str:
 def _verdict(row: Row, request: dict[str, Any], catalog: Catalog) -> Verdict:
     plan, architecture = resolve(request, catalog)
     required = estimate_memory(plan, architecture).whole_run
-    usable = catalog.gpus[plan.gpu].usable_gib * GIB
+    usable = _usable(plan.gpu, catalog)
     verdict = "fits" if required.high <= usable else "tight" if required.low <= usable else "no"
     return Verdict(row["id"], row["source"], row["outcome"], verdict)
 
