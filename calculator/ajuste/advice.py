@@ -22,7 +22,6 @@ from .plan import Plan
 from .spot import Spot
 from .throughput import PCIE_GB_PER_S
 
-LOADER_VCPUS = 4.0  # per GPU: below, preparing batches can starve it
 SEVERITIES = ("serious", "warning", "note")
 
 
@@ -156,14 +155,17 @@ def about_the_host(q: Question) -> Iterator[Piece]:
     """RAM, disk and processors of the machine that leads."""
     lead = q.lead
     ram, room = host_ram(q.plan, q.arch, MID), disk(q.plan, q.arch, MID).mid / GB
-    if lead is not None and lead.offer.ram_gib is not None and lead.offer.ram_gib < ram.high / GIB:
-        severity = "serious" if lead.offer.ram_gib < ram.low / GIB else "warning"
-        values = {"ram_gib": ram.mid / GIB, "offer_gib": lead.offer.ram_gib}
-        yield "host-ram", severity, "guide/run/smoke-test/", values
+    if lead is not None and lead.offer.ram_gib is not None:
+        offered = lead.offer.ram_gib / q.plan.parallel.nodes
+        if offered < ram.high / GIB:
+            values = {"ram_gib": ram.mid / GIB, "offer_gib": offered}
+            yield "host-ram", "serious" if offered < ram.low / GIB else "warning", "guide/run/smoke-test/", values
     if room > 100:
         yield "disk", "note", "guide/memory/moments/", {"gb": room}
-    if lead is not None and lead.offer.vcpus is not None and lead.offer.vcpus / lead.offer.gpus < LOADER_VCPUS:
-        yield "loader-workers", "warning", "guide/run/settings/", {"vcpus": lead.offer.vcpus / lead.offer.gpus}
+    if lead is not None and lead.offer.vcpus is not None:
+        each = lead.offer.vcpus / lead.offer.gpus
+        if each < MID["loader-vcpus-per-gpu"]:
+            yield "loader-workers", "warning", "guide/run/settings/", {"vcpus": each}
 
 
 def about_money(q: Question) -> Iterator[Piece]:

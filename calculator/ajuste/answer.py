@@ -273,6 +273,7 @@ def offer_of(row: Ranked, ranker: Ranker) -> dict[str, Any]:
         "purchase": offer.purchase,
         "gpu": offer.gpu,
         "gpus": offer.gpus,
+        "machines": ranker.plan.parallel.nodes,
         "region": offer.region,
         "availability": ranker.plan.job.availability if offer.purchase == "spot" else None,
         "usd_per_hour": offer.usd_per_hour,
@@ -336,10 +337,11 @@ def range_of(value: Range, unit: float = 1.0) -> dict[str, float]:
 
 def significant(value: Any) -> Any:
     """Floats to 6 significant digits; what JSON cannot say (infinities) as null."""
-    if isinstance(value, float):
+    kind = type(value)
+    if kind is float:
         return float(f"{value:.6g}") if value - value == 0 else None
-    if isinstance(value, dict):
+    if kind is dict:
         return {key: significant(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [significant(inner) for inner in value]
-    return value
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    return [significant(inner) for inner in value]

@@ -139,11 +139,21 @@ def _host(offer: Offer, provider: dict[str, Any], unknown: list[str]) -> Range:
     if "host_extra" not in offer.assumed:
         return NONE
     per_vcpu, per_gib = provider.get("host_usd_per_vcpu_hour"), provider.get("host_usd_per_gib_hour")
-    vcpus, ram = offer.vcpus or 8.0 * offer.gpus, offer.ram_gib or 64.0 * offer.gpus
+    vcpus = _host_size(offer.vcpus, "host-vcpus-per-gpu", offer.gpus)
+    ram = _host_size(offer.ram_gib, "host-gib-per-gpu", offer.gpus)
     if per_vcpu is None and per_gib is None:
         unknown.append("host")
-        return Range(0.0, 0.0, vcpus * ASSUMPTIONS["host-usd-per-vcpu-hour"].high)
-    return Range(*[vcpus * (per_vcpu or 0.0) + ram * (per_gib or 0.0)] * 3)
+        return Range(0.0, 0.0, vcpus.high * ASSUMPTIONS["host-usd-per-vcpu-hour"].high)
+    sizes = zip(vcpus, ram, strict=True)
+    return Range(*[cores * (per_vcpu or 0.0) + gib * (per_gib or 0.0) for cores, gib in sizes])
+
+
+def _host_size(stated: float | None, name: str, gpus: int) -> Range:
+    """vCPUs or RAM of an offer: as it says, else what one would ask for."""
+    if stated is not None:
+        return Range(stated, stated, stated)
+    row = ASSUMPTIONS[name]
+    return Range(gpus * row.low, gpus * row.mid, gpus * row.high)
 
 
 def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental, Rental], fallback: float) -> Bill:

@@ -80,9 +80,9 @@ class Fitter:
         self.calibrated = Calibrated()
         self.fixed_gpus, self.fixed_strategy = fixed_gpus, fixed_strategy
         self._sites: dict[tuple[int, str, str, bool], Site] = {}
-        self._rates: dict[tuple[str, str], Rates] = {}
+        self._rates: dict[tuple[str, str, str], Rates] = {}
         self._rows: dict[int, tuple[float, float]] = {}
-        self._placed: dict[tuple[str, int], Placement] = {}
+        self._placed: dict[tuple[str, int, bool], Placement] = {}
 
     def counts(self) -> tuple[int, ...]:
         """GPU counts that may be tried."""
@@ -126,29 +126,32 @@ class Fitter:
                 return Site(plan, work, site.curves, self.calibrated)
         return Site(plan, work_of(plan, self.arch), {}, self.calibrated)
 
-    def place(self, gpu: Gpu, count: int) -> Placement:
-        """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried."""
-        key = (gpu.id, count)
+    def place(self, gpu: Gpu, count: int, fast_network: bool = False) -> Placement:
+        """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried.
+
+        Between nodes the network is plain Ethernet unless it is known to be fast.
+        """
+        key = (gpu.id, count, fast_network)
         found = self._placed.get(key)
         if found is None:
             first, *others = self.strategies(count)
-            found = self._place(gpu, count, first)
+            found = self._place(gpu, count, first, fast_network)
             for strategy in others:
                 if found.verdict == "fits":
                     break
-                placed = self._place(gpu, count, strategy)
+                placed = self._place(gpu, count, strategy, fast_network)
                 if found.verdict == "no" or placed.verdict == "fits":
                     found = placed
             self._placed[key] = found
         return found
 
-    def _place(self, gpu: Gpu, count: int, strategy: str) -> Placement:
+    def _place(self, gpu: Gpu, count: int, strategy: str, fast_network: bool) -> Placement:
         site = self.site(count, strategy, gpu)
         plan = site.plan
         micro_batch, accumulate, required = self._batch(site, gpu)
         row, attended = self._row(plan, micro_batch)
-        reached = speed(site.work, self._rates_of(gpu, site), micro_batch * row, attended, accumulate)
-        low, mid, high = residual_of(plan)
+        reached = self._speeds(site, gpu, micro_batch * row, attended, accumulate, fast_network)
+        residual = residual_of(plan)
         return Placement(
             gpu,
             count,
@@ -157,15 +160,31 @@ class Fitter:
             accumulate,
             verdict(required, gpu.usable_gib, gpu.memory_label_gb),
             required,
-            self.calibrated.rate(Range(low * reached, mid * reached, high * reached)),
+            self.calibrated.rate(Range(*[one * other for one, other in zip(residual, reached, strict=True)])),
             site,
         )
 
-    def _rates_of(self, gpu: Gpu, site: Site) -> Rates:
-        key = (gpu.id, site.work.compute)
+    def _speeds(
+        self, site: Site, gpu: Gpu, tokens: float, attended: float, accumulate: int, fast_network: bool
+    ) -> Range:
+        """Tokens per second of the job; over Ethernet, whose speed nobody states, from its slow end to its fast one."""
+        ethernet = site.plan.parallel.nodes > 1 and not fast_network
+        rates = self._rates_of(gpu, site, "ethernet-gb-per-s" if ethernet else "network-gb-per-s")
+        mid = speed(site.work, rates, tokens, attended, accumulate)
+        if not ethernet:
+            return Range(mid, mid, mid)
+        link = ASSUMPTIONS["ethernet-gb-per-s"]
+        low, high = (
+            speed(site.work, rates._replace(link=1e9 * end), tokens, attended, accumulate)
+            for end in (link.low, link.high)
+        )
+        return Range(low, mid, high)
+
+    def _rates_of(self, gpu: Gpu, site: Site, network: str) -> Rates:
+        key = (gpu.id, site.work.compute, network)
         found = self._rates.get(key)
         if found is None:
-            found = self._rates[key] = rates_of(gpu, site.work.compute, site.plan)
+            found = self._rates[key] = rates_of(gpu, site.work.compute, site.plan, network=network)
         return found
 
     def _row(self, plan: Plan, micro_batch: int) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from .fit import Fitter, Placement
 from .host import disk
 from .hours import (
     SIDES,
+    VALUES,
     JobHours,
     checkpoints_saved,
     evaluation_tokens,
@@ -25,6 +27,7 @@ from .hours import (
 from .memory import GB
 from .plan import Plan
 from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by
+from .throughput import fed_tokens_per_second, loader_seconds
 
 FRESH_DAYS, AGEING_DAYS = 60, 120  # ux: which price leads
 CHEAPER_SHARE = 0.8  # an older price this much lower deserves a line
@@ -92,8 +95,9 @@ class Ranker:
         self.disk_gb = disk(self.plan, self.arch, MID).mid / GB
         self.today = day_number(self.plan.as_of) if self.plan.as_of else None
         self._terms: dict[str, Terms] = {}
-        self._hours: dict[tuple[str, int, bool], tuple[JobHours, JobHours, JobHours]] = {}
-        self._spots: dict[tuple[str, int, bool, bool], tuple[Spot, Spot, Spot]] = {}
+        self._loading = Range(*[loader_seconds(self.plan, VALUES[side]) for side in SIDES])
+        self._hours: dict[tuple[str, int, bool, Range], tuple[JobHours, JobHours, JobHours]] = {}
+        self._spots: dict[tuple[str, int, bool, Range, bool], tuple[Spot, Spot, Spot]] = {}
         self._extras: dict[tuple[str, float | None, float | None, tuple[str, ...]], Extras] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
@@ -103,10 +107,15 @@ class Ranker:
         gpu = self.catalog.gpus.get(offer.gpu)
         if gpu is None or not gpu.is_ranked:
             return None
-        placement = self.fitter.place(gpu, offer.gpus)
+        provider = self.catalog.providers.get(offer.provider, {})
+        machines = self.plan.parallel.nodes
+        if machines > 1:
+            placement = self.fitter.place(gpu, offer.gpus, provider.get("multi_node_link") is not None)
+        else:
+            placement = self.fitter.place(gpu, offer.gpus)
         if placement.verdict == "no":
             return None
-        provider = self.catalog.providers.get(offer.provider, {})
+        placement = self.fed(placement, offer.vcpus)
         persistent = self.plan.job.persistent_storage and provider.get("persistent_storage") is not False
         hours = self.hours(placement, persistent)
         terms = self._terms.get(offer.provider)
@@ -121,7 +130,7 @@ class Ranker:
         fallback = 0.0
         if offer.purchase == "spot":
             if self.plan.job.fallback == "on-demand":
-                fallback = self.catalog.on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
+                fallback = machines * self.catalog.on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
             spots = self.spots(placement, persistent, bridged=bool(fallback))
         rentals = tuple(
             Rental(hours[i], experiments, spots[i], 1 - self.availability(side) if fallback else 0.0)
@@ -132,9 +141,21 @@ class Ranker:
         by_deadline = self._by_deadline(total, spots[1], hours[1])
         return Ranked(offer, age, placement, total, hours, spots[1], persistent, bool(fallback), by_deadline)
 
+    def fed(self, placement: Placement, vcpus: float | None) -> Placement:
+        """The placement, slowed where the machine's processors cannot prepare batches as fast as it computes."""
+        if vcpus is None:
+            return placement
+        speeds, gpus = placement.tokens_per_second, placement.count
+        if fed_tokens_per_second(self._loading.high, vcpus, gpus) >= speeds.high:
+            return placement
+        # The low speed goes with slow loading.
+        ends = zip(speeds, reversed(self._loading), strict=True)
+        fed = Range(*[min(speed, fed_tokens_per_second(seconds, vcpus, gpus)) for speed, seconds in ends])
+        return placement._replace(tokens_per_second=fed)
+
     def hours(self, placement: Placement, persistent: bool) -> tuple[JobHours, JobHours, JobHours]:
         """Hours of the whole job at the low, mid and high side."""
-        key = (placement.gpu.id, placement.count, persistent)
+        key = (placement.gpu.id, placement.count, persistent, placement.tokens_per_second)
         found = self._hours.get(key)
         if found is None:
             plan = placement.site.plan
@@ -162,7 +183,7 @@ class Ranker:
 
     def spots(self, placement: Placement, persistent: bool, *, bridged: bool) -> tuple[Spot, Spot, Spot]:
         """Expected hours of one experiment on spot, with the market at its good, middle and bad end."""
-        key = (placement.gpu.id, placement.count, persistent, bridged)
+        key = (placement.gpu.id, placement.count, persistent, placement.tokens_per_second, bridged)
         found = self._spots.get(key)
         if found is None:
             low, mid, high = self.hours(placement, persistent)
@@ -238,15 +259,20 @@ class Ranker:
 
     # ---------------------------------------------------------------------------------------------- all offers
 
+    def offers(self) -> Iterable[Offer]:
+        """The catalog's offers; where the request named its GPUs, those that have as many, times the machines."""
+        if not self.fitter.fixed_gpus:
+            return self.catalog.offers
+        parallel = self.plan.parallel
+        same = [offer for offer in self.catalog.offers if offer.gpus == parallel.gpus_per_node]
+        return same if parallel.nodes == 1 else [times(offer, parallel.nodes) for offer in same]
+
     def ranking(self) -> Ranking:
         """All offers: ranked, picked, excluded."""
         wanted = Wanted(self.plan, self.catalog, self.today)
-        counts = self.fitter.counts() if self.fitter.fixed_gpus else None
         ranked: list[Ranked] = []
         excluded: dict[str, list[Any]] = {}
-        for offer in self.catalog.offers:
-            if counts is not None and offer.gpus not in counts:
-                continue
+        for offer in self.offers():
             row = None
             reason = wanted.dropped_by(offer)
             if reason is None:
@@ -265,7 +291,7 @@ class Ranker:
         wanted = Wanted(self.plan, self.catalog, self.today)
         leading = [
             offer
-            for offer in self.catalog.offers
+            for offer in self.offers()
             if offer.purchase == "on-demand" and offer.price_basis == "listed" and wanted.dropped_by(offer) is None
         ]
         tried: list[Ranked] = []
@@ -290,6 +316,16 @@ class Ranker:
         if job.budget_usd is not None and row.bill.usd.mid > job.budget_usd:
             return "over-budget"
         return None
+
+
+def times(offer: Offer, machines: int) -> Offer:
+    """Several machines of one offer, rented together."""
+    return offer._replace(
+        gpus=machines * offer.gpus,
+        usd_per_hour=machines * offer.usd_per_hour,
+        vcpus=None if offer.vcpus is None else machines * offer.vcpus,
+        ram_gib=None if offer.ram_gib is None else machines * offer.ram_gib,
+    )
 
 
 def _between(hours: Range, limit: float) -> float:
@@ -336,6 +372,8 @@ class Wanted:
     def __init__(self, plan: Plan, catalog: Catalog, today: int | None) -> None:
         """`today` is the day from which ages count."""
         self.filters, self.gpu, self.providers, self.today = plan.filters, plan.gpu, catalog.providers, today
+        # GPUs that the request names are wanted, however many.
+        self.max_gpus = max(plan.filters.max_gpus, plan.parallel.world)
         self.regions = [region.lower() for region in plan.filters.regions]
 
     def dropped_by(self, offer: Offer) -> str | None:
@@ -343,7 +381,7 @@ class Wanted:
         wanted = self.filters
         if self.gpu is not None and offer.gpu != self.gpu:
             return "gpu"
-        if offer.gpus > wanted.max_gpus:
+        if offer.gpus > self.max_gpus:
             return "max-gpus"
         if not wanted.include_scaled and offer.price_basis == "scaled":
             return "scaled"

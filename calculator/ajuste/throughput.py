@@ -13,7 +13,7 @@ from .architecture import Architecture, Layer
 from .case import Case
 from .catalog import Gpu
 from .constants import MID
-from .lengths import attended_tokens, row_tokens
+from .lengths import attended_tokens, mean_tokens, row_tokens
 from .peft import targeted
 from .plan import Plan
 
@@ -231,9 +231,12 @@ def _task_slowdown(plan: Plan) -> float:
 # --------------------------------------------------------------------------------------------------- the GPU
 
 
-def rates_of(gpu: Gpu, compute: str, plan: Plan, a: dict[str, float] = MID) -> Rates:
-    """What a GPU reaches with this number format, and its links. Cards without bf16 compute in fp16."""
-    family = _family(gpu)
+def rates_of(gpu: Gpu, compute: str, plan: Plan, a: dict[str, float] = MID, network: str = "network-gb-per-s") -> Rates:
+    """What a GPU reaches with this number format, and its links. Cards without bf16 compute in fp16.
+
+    `network` is the constant of the link between nodes.
+    """
+    family = gpu_class(gpu)
     matmul = matmul_tflops(gpu, "fp16" if compute == "bf16" and gpu.supports_bf16 is False else compute, a)
     plain = matmul_tflops(gpu, "fp16" if gpu.supports_bf16 is False else "bf16", a)
     factor = a[f"matmul-{family}"]
@@ -246,13 +249,13 @@ def rates_of(gpu: Gpu, compute: str, plan: Plan, a: dict[str, float] = MID) -> R
         attention=1e12 * min(plain, matmul) * factor * attention,
         bandwidth=1e9 * (gpu.memory_bandwidth_gb_per_s or 300.0),
         elementwise=a["elementwise-large-cache"] if family in ("consumer", "workstation") else 1.0,
-        link=link_bytes_per_second(gpu, plan, a),
+        link=link_bytes_per_second(gpu, plan, a, network),
         pcie=pcie * a["pcie-copy-efficiency"],
         host=1e9 * a["host-optimizer-gb-per-s"],
     )
 
 
-def _family(gpu: Gpu) -> str:
+def gpu_class(gpu: Gpu) -> str:
     """Group of cards that reach a like share of what their matrix units measure."""
     if (gpu.architecture or "").startswith("CDNA"):
         return "cdna"
@@ -288,19 +291,40 @@ def _power_cap(gpu: Gpu, a: dict[str, float]) -> float:
     return per_watt * gpu.tdp_w
 
 
-def link_bytes_per_second(gpu: Gpu, plan: Plan, a: dict[str, float] = MID) -> float:
+def link_bytes_per_second(gpu: Gpu, plan: Plan, a: dict[str, float] = MID, network: str = "network-gb-per-s") -> float:
     """One-way bytes per second between the job's GPUs, as training reaches them.
 
     NVLink and Infinity Fabric by half their two-way figure; a bridge joins two cards at most and rented machines
     rarely have it, so it counts as PCIe; beyond one node, the network.
     """
     if plan.parallel.nodes > 1:
-        return 1e9 * a["network-gb-per-s"]
+        return 1e9 * a[network]
     fabric = gpu.interconnect or "pcie"
     if fabric.startswith(("nvlink", "infinity fabric")) and "bridge" not in fabric and "c2c" not in fabric:
         return 0.5e9 * (gpu.interconnect_gb_per_s or 300.0) * a["nvlink-efficiency"]
     lanes = gpu.interconnect_gb_per_s if fabric == "pcie" and gpu.interconnect_gb_per_s else None
     return 1e9 * (lanes or PCIE_GB_PER_S.get(int(gpu.pcie_generation or 4), 32.0)) * a["pcie-efficiency"]
+
+
+# --------------------------------------------------------------------------------------------------- the host
+
+
+def loader_seconds(plan: Plan, a: dict[str, float] = MID) -> float:
+    """Time of one vCPU to prepare a token of a batch. Unit: s.
+
+    Formula: seconds per token + images per example × seconds per image ÷ tokens per example.
+    """
+    images = plan.dataset.images_per_example * a["loader-seconds-per-image"] / mean_tokens(plan)
+    return a["loader-seconds-per-million-tokens"] / 1e6 + images
+
+
+def fed_tokens_per_second(seconds: float, vcpus: float, gpus: int) -> float:
+    """The most that a machine's processors feed to its GPUs. Unit: tokens/s of the whole job.
+
+    Formula: workers ÷ seconds per token. Each GPU's own process takes a vCPU; where there are fewer than two each,
+    loading gets half of what there is.
+    """
+    return max(vcpus - gpus, vcpus / 2) / seconds
 
 
 # --------------------------------------------------------------------------------------------------- together

@@ -59,6 +59,7 @@ class Data(NamedTuple):
     memory: list[Row]
     bounds: list[Row]
     throughput: list[Row]
+    throughput_errors: list[Row]
     configs: dict[str, Row]
 
 

@@ -1,7 +1,8 @@
 """Fit the constants of `ajuste.throughput` to published runs, and say how wrong they are on sources not seen.
 
     python -m pipeline.fit_throughput            print the fit and the errors
-    python -m pipeline.fit_throughput --write    put the fitted constants into data/assumptions.toml
+    python -m pipeline.fit_throughput --write    put the constants into data/assumptions.toml, the errors on sources not
+                                                 seen into data/measurements/throughput_errors.csv
 
 Least squares on the logarithm of tokens per second with a prior on every constant (what one would say before seeing
 the rows), robust to outliers; sources weigh less than in proportion to their rows. The estimator's own functions are
@@ -11,6 +12,7 @@ evaluated: there is no second model here.
 from __future__ import annotations
 
 import csv
+import datetime
 import math
 import re
 import sys
@@ -24,13 +26,14 @@ from ajuste.catalog import GPU_COLUMNS, Gpu
 from ajuste.constants import MID
 from ajuste.lengths import mean_tokens, row_tokens
 from ajuste.resolve import resolve
-from ajuste.throughput import rates_of, tokens_per_second, work_of
+from ajuste.throughput import gpu_class, rates_of, tokens_per_second, work_of
 
 if TYPE_CHECKING:
     from ajuste.architecture import Architecture
     from ajuste.plan import Plan
 
 DATA = Path(__file__).parents[2] / "data"
+ERRORS = DATA / "measurements" / "throughput_errors.csv"
 # Constant -> (prior middle, standard deviation of its logarithm).
 PRIORS = {
     "matmul-efficiency": (0.8, 0.3),
@@ -289,25 +292,68 @@ def summary(errors: np.ndarray) -> str:
     )
 
 
-def report(runs: list[Run], seen: np.ndarray, unseen: np.ndarray) -> list[str]:
-    """Error table by everything that a reader asks: method, GPU class, stack, source."""
-    judged = np.array([is_judged(run.row) for run in runs])
-    lines: list[str] = []
-    groups: list[tuple[str, np.ndarray]] = [("all rows", np.ones(len(runs), bool)), ("bf16, ≤ 8 GPUs", judged)]
+class Group(NamedTuple):
+    """Rows that are judged together; the keys of data/measurements/throughput_errors.csv."""
+
+    kind: str  # all | judged | method | gpu | stack | source
+    value: str
+    chosen: np.ndarray  # one truth value per run
+
+
+def groups(runs: list[Run]) -> list[Group]:
+    """By everything that a reader asks: method, class of GPU, software, source. Only `all` counts fp8 and > 8 GPUs."""
     small = np.array([int(run.row["gpus"]) <= 8 and run.row["compute"] != "fp8" for run in runs])
-    for label, field in (("method", "method"), ("stack", "stack"), ("source", "source")):
-        for value in sorted({run.row[field] for run in runs}):
-            chosen = small & np.array([run.row[field] == value for run in runs])
-            groups.append((f"{label} {value}", chosen))
-    groups += [
-        (f"GPU {value}", small & np.array([run.gpu.architecture == value for run in runs]))
-        for value in sorted({run.gpu.architecture or "" for run in runs})
+    found = [
+        Group("all", "", np.ones(len(runs), bool)),
+        Group("judged", "bf16-8-gpus", np.array([is_judged(run.row) for run in runs])),
     ]
-    for name, chosen in groups:
-        if chosen.any():
-            lines.append(f"{name:42s} seen     {summary(seen[chosen])}")
-            lines.append(f"{'':42s} held out {summary(unseen[chosen])}")
+    for kind in ("method", "gpu", "stack", "source"):
+        values = [gpu_class(run.gpu) if kind == "gpu" else run.row[kind] for run in runs]
+        for value in sorted(set(values)):
+            chosen = small & np.array([other == value for other in values])
+            if chosen.any():
+                found.append(Group(kind, value, chosen))
+    return found
+
+
+def report(runs: list[Run], seen: np.ndarray, unseen: np.ndarray) -> list[str]:
+    """The error table as text."""
+    lines: list[str] = []
+    for kind, value, chosen in groups(runs):
+        lines.append(f"{f'{kind} {value}':42s} seen     {summary(seen[chosen])}")
+        lines.append(f"{'':42s} held out {summary(unseen[chosen])}")
     return lines
+
+
+def error_rows(runs: list[Run], unseen: np.ndarray) -> list[dict[str, str]]:
+    """The held-out errors as rows of throughput_errors.csv."""
+    rows = []
+    for kind, value, chosen in groups(runs):
+        size = np.abs(np.expm1(unseen[chosen]))
+        figures = {
+            "median_error": np.median(size),
+            "p90_error": np.quantile(size, 0.9),
+            "bias": np.expm1(np.median(unseen[chosen])),
+        }
+        rows.append(
+            {"group": kind, "value": value, "rows": str(int(chosen.sum()))}
+            | {name: f"{figure:.3f}" for name, figure in figures.items()}
+        )
+    return rows
+
+
+def read_errors() -> list[dict[str, str]]:
+    """The held-out errors as they stand in data/."""
+    with ERRORS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_errors(rows: list[dict[str, str]], checked: str) -> None:
+    """throughput_errors.csv, dated."""
+    with ERRORS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, (*rows[0], "checked"), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([row | {"checked": checked} for row in rows])
 
 
 def bands(runs: list[Run], unseen: np.ndarray) -> dict[str, tuple[float, float]]:
@@ -379,6 +425,7 @@ def main() -> None:
     print(coverage(runs, seen, residuals))
     if "--write" in sys.argv[1:]:
         write(x, uncertainty(runs, x), residuals)
+        write_errors(error_rows(runs, unseen), datetime.date.today().isoformat())
 
 
 if __name__ == "__main__":

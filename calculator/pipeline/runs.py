@@ -165,3 +165,35 @@ THROUGHPUT = Table(
     key=("id",),
     order=(),
 )
+ERRORS = Table(
+    "throughput_errors",
+    "data/measurements/throughput_errors.csv",
+    Text(
+        "Error de nuestro ritmo con cada fuente dejada fuera del ajuste; lo escribe `pipeline.fit_throughput --write`.",
+        "Error of our pace with each source left out of the fit; `pipeline.fit_throughput --write` writes it.",
+    ),
+    (
+        column(
+            "group",
+            "choice",
+            "Cómo se agrupan las filas.",
+            "How rows are grouped.",
+            "method",
+            required=True,
+            choices=("all", "judged", "method", "gpu", "stack", "source"),
+        ),
+        column("value", "text", "El grupo.", "The group.", "qlora"),
+        column("rows", "integer", "Ejecuciones.", "Runs.", "89", required=True, low=1, high=10_000_000),
+        *(
+            column(name, "number", es, en, "0.1", required=True, low=low, high=1000)
+            for name, es, en, low in (
+                ("median_error", "Mediana del error, sin signo.", "Median error, without sign.", 0),
+                ("p90_error", "Error que 9 de cada 10 no pasan.", "Error that 9 in 10 do not exceed.", 0),
+                ("bias", "Mediana con signo.", "Median with its sign.", -1),
+            )
+        ),
+        column("checked", "date", "Día del cálculo.", "Day it was computed.", "2026-11-30", required=True),
+    ),
+    key=("group", "value"),
+    order=(),
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.columns import Column, Table, Text, column
-from pipeline.runs import BOUNDS, MEMORY, THROUGHPUT
+from pipeline.runs import BOUNDS, ERRORS, MEMORY, THROUGHPUT
 
 
 def _checked(required: bool = True) -> Column:
@@ -549,6 +549,26 @@ PROVIDER_FACTS: tuple[Column, ...] = (
         low=0,
         high=10_000_000,
     ),
+    column(
+        "host_usd_per_vcpu_hour",
+        "number",
+        "vCPU, donde se cobra aparte de la GPU.",
+        "vCPU, where it is billed apart from the GPU.",
+        "0.0236",
+        unit="USD/vCPU·h",
+        low=0,
+        high=10,
+    ),
+    column(
+        "host_usd_per_gib_hour",
+        "number",
+        "RAM, donde se cobra aparte de la GPU.",
+        "RAM, where it is billed apart from the GPU.",
+        "0.008",
+        unit="USD/GiB·h",
+        low=0,
+        high=10,
+    ),
     column("ssh", "yes-no", "Entrada por SSH.", "SSH access.", "true"),
     column("docker", "yes-no", "Corre tu imagen de Docker.", "Runs your Docker image.", "true"),
     column("jupyter", "yes-no", "Cuaderno Jupyter de serie.", "Jupyter notebook built in.", "true"),
@@ -656,7 +676,7 @@ ASSUMPTIONS = Table(
     order=(),
 )
 
-RUNS = (MEMORY, BOUNDS, THROUGHPUT)
+RUNS = (MEMORY, BOUNDS, THROUGHPUT, ERRORS)
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (PRICES, PAST_PRICES, INSTANCES, GPUS, ALIASES, PROVIDERS, SOURCES, MODELS, ASSUMPTIONS, LINKS, *RUNS)
