@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
-from ajuste.constants import MID
 from pipeline import accuracy
-from pipeline import fit_throughput as throughput
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.text import LANGUAGES, number, usd
 
@@ -459,20 +457,16 @@ def verdicts_figure(figure: Figure) -> str:
 
 
 def pace_figure(figure: Figure) -> str:
-    """Error of tokens per second on published runs: all that are judged, by method and by generation of GPU."""
-    groups: dict[str, list[float]] = {}
-    runs = [run for run in throughput.read_runs() if throughput.is_judged(run.row)]
-    runs.sort(key=lambda run: (run.gpu.architecture, run.row["method"]))
-    for run in runs:
-        error = abs(throughput.predict(run, MID) / run.measured - 1)
-        for name in (figure.word("all"), f"`{run.row['method']}`", f"`{run.gpu.architecture}`"):
-            groups.setdefault(name, []).append(error)
+    """Error of tokens per second on published runs of sources that the constants had not seen, by group."""
     lines = []
-    for name, errors in groups.items():
-        if len(errors) >= FEWEST_RUNS:
-            shares = (accuracy.quantile(errors, 0.5), accuracy.quantile(errors, 0.9))
-            lines.append([name, number(len(errors), figure.language), *map(figure.percent, shares)])
-    return markdown_table([figure.word(key) for key in ("row", "runs", "median", "p90")], lines)
+    for row in accuracy.rows(MEASUREMENTS / "throughput_errors.csv"):
+        if row["group"] == "source" or int(row["rows"]) < FEWEST_RUNS:
+            continue
+        errors = [figure.percent(float(row[key])) for key in ("median_error", "p90_error")]
+        bias = figure.percent(float(row["bias"]), signed=True)
+        name = f"`{row['value']}`" if row["value"] else figure.word("all")
+        lines.append([name, number(int(row["rows"]), figure.language), *errors, bias])
+    return markdown_table([figure.word(key) for key in ("row", "runs", "median", "p90", "bias")], lines)
 
 
 # Figures of prices
