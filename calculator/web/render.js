@@ -322,7 +322,7 @@ function provenance(offer, answer, view) {
   const names = { offer: offer.offer, provider: view.provider(offer.provider) };
   const doubts = [
     offer.price_basis === "scaled" && view.say("price.scaled"),
-    offer.assumed.includes("form_factor") && view.say("price.assumed"),
+    ...offer.assumed.map((/** @type {string} */ word) => view.say(`assumed.${word}`)),
   ].filter(Boolean);
   const form = new URLSearchParams({
     template: "price.yml",

@@ -74,6 +74,11 @@ def test_error_with_the_source_held_out(runs: list[ft.Run], seen: np.ndarray):
     assert percent(errors, 0.9) <= 45
     for method in ("lora", "qlora"):
         assert percent(unseen[judged(runs, method=method)]) <= 20, method
+    # What the site shows is this run's.
+    for row, told in zip(ft.error_rows(runs, unseen), ft.read_errors(), strict=True):
+        assert (row["group"], row["value"], row["rows"]) == (told["group"], told["value"], told["rows"])
+        for figure in ("median_error", "p90_error", "bias"):
+            assert float(row[figure]) == pytest.approx(float(told[figure]), abs=0.02), (row, told)
 
 
 def test_the_constants_are_those_of_a_fit(runs: list[ft.Run], seen: np.ndarray):

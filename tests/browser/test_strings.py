@@ -62,6 +62,17 @@ def test_every_piece_of_advice_has_a_sentence(root, sentences):
     assert [name for name in named - {"warning"} if f"advice.{name}" not in sentences["es"]] == []
 
 
+def test_everything_said_of_an_offer_has_a_sentence(sentences):
+    from ajuste.offers import REASONS
+    from pipeline.schema import PRICES
+
+    assumed = next(column.choices for column in PRICES.columns if column.name == "assumed")
+    unknown = ("billing_granularity", "minimum_charge", "storage", "storage_stopped", "egress", "host")
+    said = [*(f"assumed.{word}" for word in assumed), *(f"excluded.{reason}" for reason in REASONS)]
+    said += [f"charge.{fact}" for fact in unknown]
+    assert [key for key in said if key not in sentences["es"]] == []
+
+
 def test_numbers_and_links(root, run_node):
     """Written out by hand: what a person in each country would write."""
     said = run_node(

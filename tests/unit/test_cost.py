@@ -145,6 +145,17 @@ def test_host_meters_of_unknown_price():
     assert adds_up(invoice)
 
 
+def test_host_meters_of_a_machine_that_the_renter_sizes():
+    # Two GPUs, 4 vCPU (2 to 8) and 32 GiB (16 to 64) asked for with each, 0.0236 per vCPU and 0.008 per GiB:
+    # 2 × (4 × 0.0236 + 32 × 0.008) = 0.7008 USD per hour; low half of it, high twice.
+    provider = PER_SECOND | {"host_usd_per_vcpu_hour": 0.0236, "host_usd_per_gib_hour": 0.008}
+    machine = OFFER._replace(gpus=2, vcpus=None, ram_gib=None, assumed=("host_extra",))
+    invoice = charge(provider, hours(1.0), offer=machine)
+    assert invoice.breakdown["host"] == pytest.approx(0.7008)
+    assert invoice.usd == pytest.approx((2.3504, 2.7008, 3.4016))
+    assert adds_up(invoice)
+
+
 def test_an_unknown_step_and_minimum_widen_the_bill():
     # Nothing known of how it bills: 20 min cost between 0.666667 and a whole hour, 2.00.
     invoice = charge({"block_storage_usd_per_gb_month": 0.1}, hours(1 / 3))

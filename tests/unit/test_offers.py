@@ -6,6 +6,7 @@ import pytest
 
 import ajuste
 from ajuste.catalog import day_number
+from ajuste.constants import ASSUMPTIONS
 from ajuste.offers import in_region
 
 from .conftest import BUNDLE, offer
@@ -226,3 +227,59 @@ def test_the_largest_micro_batch_fits_and_one_more_does_not(real):
     assert asked(micro_batch=card["max_micro_batch"] + 1) != "fits"
     assert asked(micro_batch=1, sequence_length=card["max_sequence_length"]) == "fits"
     assert asked(micro_batch=1, sequence_length=int(1.01 * card["max_sequence_length"]) + 1) != "fits"
+
+
+def two_machines(gpus: int = 1, provider: str = "second") -> dict:
+    """A full fine-tune on two machines: its gradients cross the network."""
+    return {
+        "method": "full",
+        "precision": "bf16-mixed",
+        "model": "llama-3.1-8b",
+        "parallel": {"strategy": "fsdp2", "gpus_per_node": gpus, "nodes": 2},
+        "filters": {"providers": [provider], "purchase": ["on-demand"]},
+    }
+
+
+def test_several_machines_are_rented_together(catalog):
+    # Eight GPUs at 15.00 an hour, twice: 30.00, and 16 GPUs work.
+    answer = ask(catalog, **two_machines(8))
+    (row,) = answer["offers"]
+    assert (row["gpus"], row["machines"], row["usd_per_hour"]) == (16, 2, 30.0)
+    assert row["breakdown_usd"]["compute"] == pytest.approx(
+        30 * sum(answer["time"]["breakdown_h"][part] for part in ("train", "evaluate", "save", "merge")), rel=1e-4
+    )
+
+
+def test_machines_without_a_known_fast_network_talk_over_ethernet():
+    bundle = BUNDLE | {
+        "providers": [*BUNDLE["providers"], BUNDLE["providers"][0] | {"id": "fast", "multi_node_link": "InfiniBand"}],
+        "offers": [offer("second", "large-80gb", 15.0, gpus=8), offer("fast", "large-80gb", 15.0, gpus=8)],
+    }
+    linked = ajuste.load_catalog(json.dumps(bundle))
+    slow, fast = (ask(linked, **two_machines(8, name))["offers"][0]["tokens_per_second"] for name in ("second", "fast"))
+    assert slow["mid"] < 0.8 * fast["mid"]
+    # Nobody states how slow: the range says so.
+    assert slow["high"] / slow["low"] > 1.5 * fast["high"] / fast["low"]
+
+
+def test_processors_bound_what_the_gpus_get():
+    # One example of 350 tokens and 4 images, 0.015 s of a vCPU each: 4 × 0.015 / 350 + 1e-6 = 0.000172429 s per token;
+    # of 2 vCPUs one is the trainer's: 1 ÷ 0.000172429 = 5799.5 tokens/s. 64 feed 63 times that; not stated, no bound.
+    images = {"dataset": {"mean_tokens": 350, "images_per_example": 4}}
+    few, many, unknown = (
+        ask(catalog_of(offer("second", "large-80gb", 2.0, vcpus=count)), **images)["offers"][0]["tokens_per_second"]
+        for count in (2, 64, None)
+    )
+    seconds = ASSUMPTIONS["loader-seconds-per-million-tokens"], ASSUMPTIONS["loader-seconds-per-image"]
+    assert few["mid"] == pytest.approx(1 / (4 * seconds[1].mid / 350 + seconds[0].mid / 1e6), rel=1e-4)
+    assert few["low"] == pytest.approx(1 / (4 * seconds[1].high / 350 + seconds[0].high / 1e6), rel=1e-4)
+    assert few["mid"] < many["mid"] < unknown["mid"]
+
+
+def test_processors_do_not_bound_text(catalog):
+    """Rows of text are quickly padded: two processors feed any GPU, one shared with the trainer as well."""
+    two, many = (
+        ask(catalog_of(offer("second", "large-80gb", 2.0, vcpus=count)), model="llama-3.1-8b")["offers"][0]
+        for count in (2, 64)
+    )
+    assert two["tokens_per_second"] == many["tokens_per_second"]
