@@ -81,6 +81,12 @@ WORDS = {  # key → Spanish, English
     "then": ("entonces, por hora", "then, per hour"),
     "now": ("hoy, ahí", "today, there"),
     "cheapest": ("hoy, la más barata", "today, the cheapest"),
+    "bill-then": ("factura entonces", "bill then"),
+    "now-card": ("hoy, la más barata con esa tarjeta", "today, the cheapest with that card"),
+    "held-out": (
+        "Con cada fuente dejada fuera del ajuste. Calculado el {day}.",
+        "With each source left out of the fit. Computed on {day}.",
+    ),
     "gone": ("sin precio hoy", "no price today"),
 }
 
@@ -457,16 +463,21 @@ def verdicts_figure(figure: Figure) -> str:
 
 
 def pace_figure(figure: Figure) -> str:
-    """Error of tokens per second on published runs of sources that the constants had not seen, by group."""
-    lines = []
+    """Error of tokens per second on published runs of sources that the constants had not seen, by group.
+
+    `groups` says which; without it all but the sources, where a few rows would say nothing.
+    """
+    wanted, lines = figure.preset.get("groups"), []
     for row in accuracy.rows(MEASUREMENTS / "throughput_errors.csv"):
-        if row["group"] == "source" or int(row["rows"]) < FEWEST_RUNS:
+        few = row["group"] == "source" or int(row["rows"]) < FEWEST_RUNS
+        if (row["group"] not in wanted) if wanted else few:
             continue
         errors = [figure.percent(float(row[key])) for key in ("median_error", "p90_error")]
         bias = figure.percent(float(row["bias"]), signed=True)
         name = f"`{row['value']}`" if row["value"] else figure.word("all")
         lines.append([name, number(int(row["rows"]), figure.language), *errors, bias])
-    return markdown_table([figure.word(key) for key in ("row", "runs", "median", "p90", "bias")], lines)
+    table = markdown_table([figure.word(key) for key in ("row", "runs", "median", "p90", "bias")], lines)
+    return f"{table}\n<small>{figure.word('held-out').format(day=row['checked'])}</small>\n"
 
 
 # Figures of prices
@@ -492,6 +503,25 @@ def prices_figure(figure: Figure) -> str:
     return markdown_table([figure.word(key) for key in ("row", "then", "now", "cheapest")], lines)
 
 
+def quoted_figure(figure: Figure) -> str:
+    """Jobs on one card at the price that a guide once quoted, and on the same card at today's."""
+    lines = []
+    for row in figure.preset["rows"]:
+        request = merged(figure.preset["base"], row["change"])
+        result = figure.answer(request)
+        hours, offer = result["time"]["hours"], cheapest(result)
+        span = f"{figure.duration(hours['low'])} – {figure.duration(hours['high'])}"
+        today = [figure.word("gone"), "–"]
+        if offer is not None:
+            provider = figure.source.catalog.providers.get(offer["provider"], {}).get("name", offer["provider"])
+            price = usd(offer["usd_per_hour"], figure.language)
+            today = [f"{price}, {escape(provider)} ({offer['checked']})", usd(offer["usd"]["mid"], figure.language)]
+        then = [usd(row["then"], figure.language), usd(row["then"] * hours["mid"], figure.language)]
+        lines.append([figure.link(row[figure.language], request), span, *then, *today])
+    head = ("row", "hours", "then", "bill-then", "now-card", "usd")
+    return markdown_table([figure.word(key) for key in head], lines)
+
+
 def _is_listed(offer: Offer) -> bool:
     return offer.purchase == "on-demand" and offer.price_basis == "listed"
 
@@ -514,6 +544,7 @@ KINDS = {
     "verdicts": verdicts_figure,
     "pace": pace_figure,
     "prices": prices_figure,
+    "quoted": quoted_figure,
 }
 
 

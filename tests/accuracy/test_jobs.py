@@ -4,22 +4,16 @@ Information, not a bar: few rows, some with faults of their own. Printed beside 
 """
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import ajuste
 
-# The use cases of the original article, with the price it quoted.
-CASES = [
-    ("chatbot", {"model": "llama-2-7b", "method": "qlora", "gpu": "rtx-4090-24gb"}, 0.50),
-    (
-        "domain text",
-        {"model": "mistral-7b-v0.1", "method": "lora", "base_dtype": "bf16", "gpu": "rtx-a6000-48gb"},
-        3.00,
-    ),
-    ("code", {"model": "codellama-7b", "method": "qlora", "gpu": "rtx-3090-24gb"}, 0.40),
-    ("sentiment", {"model": "llama-3.2-3b", "method": "qlora", "gpu": "a100-sxm-80gb"}, 3.50),
-]
+# The use cases of the original article, with the price it quoted: those that the guide shows.
+USES = tomllib.loads((Path(__file__).parents[2] / "docs/presets.toml").read_text(encoding="utf-8"))["uses-then"]["rows"]
+CASES = [(row["en"].split(":")[0], row["change"], row["then"]) for row in USES]
 
 
 @pytest.fixture(scope="module")
