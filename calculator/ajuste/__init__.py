@@ -14,7 +14,7 @@ from .answer import estimate, estimate_json
 from .catalog import Catalog, load_catalog
 from .errors import RequestError
 
-__all__ = ["Catalog", "RequestError", "estimate", "estimate_json", "load_catalog", "read_config"]
+__all__ = ["Catalog", "RequestError", "estimate", "estimate_json", "load_catalog", "read_config", "run_files"]
 
 
 def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
@@ -23,3 +23,12 @@ def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
     from .tool_files import read_config as read
 
     return read(config, tool)
+
+
+def run_files(
+    answer: dict[str, Any], catalog: Catalog, target: str, *, offer: int | None = None, language: str = "en"
+) -> dict[str, Any]:
+    """The files that start an answer's run; see `ajuste.launch.run_files`."""
+    from .launch import run_files as files
+
+    return files(answer, catalog, target, offer=offer, language=language)

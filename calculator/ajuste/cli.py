@@ -33,7 +33,7 @@ def main(words: list[str] | None = None) -> int:
         words = ["estimate", "--json", *words]  # a request alone is answered as the contract says
     language = _language(words)
     screen = Screen(language)
-    options = _parser(screen).parse_args(words)
+    options = parser(screen).parse_args(words)
     try:
         code: int = options.run(options, screen)
     except UsageError as error:
@@ -56,14 +56,28 @@ def _language(words: list[str]) -> str:
     return system_language()
 
 
-def _parser(screen: Screen) -> argparse.ArgumentParser:
+def parser(screen: Screen) -> argparse.ArgumentParser:
+    """All commands, with their help in the language of the screen."""
     say = screen.say
-    parser = argparse.ArgumentParser(prog="ajuste", description=say("about"), epilog=say("epilog"))
-    parser.add_argument("--version", action="version", version=f"ajuste {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    class Help(argparse.HelpFormatter):
+        def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+            super().add_usage(usage, actions, groups, say("usage") if prefix is None else prefix)
+
+    def in_language(one: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        one._positionals.title, one._optionals.title = say("arguments"), say("options")
+        one.add_argument("-h", "--help", action="help", help=say("help.help"))
+        return one
+
+    ours: dict[str, Any] = {"formatter_class": Help, "add_help": False}
+    made = in_language(argparse.ArgumentParser(prog="ajuste", description=say("about"), epilog=say("epilog"), **ours))
+    made.add_argument("--version", action="version", version=f"ajuste {__version__}", help=say("help.version"))
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Any) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=say(name), description=say(name), epilog=say("epilog"))
+        added = in_language(
+            commands.add_parser(name, help=say(name), description=say(name), epilog=say("epilog"), **ours)
+        )
         added.set_defaults(run=run)
         added.add_argument("--lang", choices=LANGUAGES, help=say("help.lang"))
         added.add_argument("--catalog", metavar="FILE", help=say("help.catalog"))
@@ -105,7 +119,7 @@ def _parser(screen: Screen) -> argparse.ArgumentParser:
     added.add_argument("--gpu", help=say("help.gpu"))
     added.add_argument("-o", "--output", metavar="DIR", help=say("help.output"))
     added.add_argument("--offer", type=int, help=say("help.offer"))
-    return parser
+    return made
 
 
 # ---------------------------------------------------------------------------------------------------- what was asked
@@ -609,7 +623,7 @@ def _prices(options: argparse.Namespace, screen: Screen) -> int:
 
 
 def _export(options: argparse.Namespace, screen: Screen) -> int:
-    from .run_files import TARGETS, TRAINERS, run_files
+    from .launch import TARGETS, TRAINERS, run_files
 
     if options.target not in TARGETS:
         raise RequestError(
@@ -634,7 +648,7 @@ def _export(options: argparse.Namespace, screen: Screen) -> int:
             path = os.path.join(options.output, file["name"])
             with open(path, "w", encoding="utf-8") as opened:
                 opened.write(file["text"])
-            print(screen.say("wrote", path=path), file=sys.stderr)
+            screen.line(screen.say("wrote", path=path))
     else:
         for file in made["files"]:
             screen.line(screen.paint(f"# ---- {file['name']}", "cyan"))

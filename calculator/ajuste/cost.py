@@ -86,6 +86,11 @@ class Extras(NamedTuple):
     host_per_hour: Range
     unknown: tuple[str, ...]
 
+    @property
+    def storage_unknown(self) -> bool:
+        """The price of disk is not known, running or stopped."""
+        return "storage" in self.unknown or "storage_stopped" in self.unknown
+
 
 NONE = Range(0.0, 0.0, 0.0)
 
@@ -197,13 +202,9 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
                 "rounding": price * (rounded - running),
                 "interruptions": price * lost + bridged * (fallback - price),
                 "idle": price * job.parts.idle,
-                "host": _line(host, "host", more.unknown),
-                "storage": _line(storage, "storage", more.unknown),
-                "egress": _line(more.egress[index], "egress", more.unknown),
+                # Null when nothing of it is known.
+                "host": host if host or "host" not in more.unknown else None,
+                "storage": storage if storage or not more.storage_unknown else None,
+                "egress": more.egress.mid if more.egress.mid or "egress" not in more.unknown else None,
             }
     return Bill(Range(*totals), Range(*walls), Range(*paid), breakdown, (*terms.unknown, *more.unknown))
-
-
-def _line(usd: float, name: str, unknown: tuple[str, ...]) -> float | None:
-    """A line of the breakdown: null when nothing of it is known."""
-    return None if usd == 0 and any(fact.startswith(name) for fact in unknown) else usd

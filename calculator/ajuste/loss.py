@@ -27,11 +27,14 @@ def loss_points(c: Case) -> list[Point]:
 def kept_logits(c: Case) -> float:
     """Logits that a raw training loop still references during backward.
 
-    Unit: bytes. Formula: 2V·T (4 in fp32); of preference losses the fp32 copy too, and the same of the reference model.
+    Unit: bytes. Formula: 2V·T (4 in fp32); of preference losses 4V·T before transformers 4.46, which turned all logits
+    to fp32, the same of the reference model, and of KTO once more for the mismatched pairs of its KL term.
     """
-    each = c.attention_bytes
+    each: float = c.attention_bytes
     if c.plan.task in PREFERENCE:
-        each = (each + 4) * (2 if c.plan.reference in ("copy", "adapter-off") else 1)
+        each = 4 if c.old_loss else c.attention_bytes
+        each *= 2 if c.plan.reference in ("copy", "adapter-off") else 1
+        each *= 2 if c.plan.task == "kto" else 1
     return each * c.vocabulary * c.scored_tokens
 
 

@@ -126,20 +126,21 @@ class Ranker:
         if more is None:
             more = self._extras[key] = extras(offer, provider, self.plan.job, self.disk_gb)
         experiments = self.plan.job.experiments
-        spots: tuple[Spot | None, ...] = (None, None, None)
         fallback = 0.0
         if offer.purchase == "spot":
             if self.plan.job.fallback == "on-demand":
                 fallback = machines * self.catalog.on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
             spots = self.spots(placement, persistent, bridged=bool(fallback))
-        rentals = tuple(
-            Rental(hours[i], experiments, spots[i], 1 - self.availability(side) if fallback else 0.0)
-            for i, side in enumerate(SIDES)
-        )
-        total = bill(offer, terms, more, rentals, fallback)  # type: ignore[arg-type]
+            low, mid, high = (
+                Rental(hours[i], experiments, spots[i], 1 - self.availability(side) if fallback else 0.0)
+                for i, side in enumerate(SIDES)
+            )
+        else:
+            low, mid, high = [Rental(side, experiments, None) for side in hours]
+        total = bill(offer, terms, more, (low, mid, high), fallback)
         age = None if self.today is None else self.today - offer.day
-        by_deadline = self._by_deadline(total, spots[1], hours[1])
-        return Ranked(offer, age, placement, total, hours, spots[1], persistent, bool(fallback), by_deadline)
+        by_deadline = self._by_deadline(total, mid.spot, hours[1])
+        return Ranked(offer, age, placement, total, hours, mid.spot, persistent, bool(fallback), by_deadline)
 
     def fed(self, placement: Placement, vcpus: float | None) -> Placement:
         """The placement, slowed where the machine's processors cannot prepare batches as fast as it computes."""

@@ -850,7 +850,7 @@ SHIPPED_DEEPSPEED: dict[str, dict[str, object]] = {
 
 # ---------------------------------------------------------------------------------------------------- torchtune
 
-# Its model and method are a builder's name, chosen in `ajuste.run_files`.
+# Its model and method are a builder's name, chosen in `ajuste.launch`.
 TORCHTUNE: tuple[Rule, ...] = (
     Same("micro_batch", "batch_size"),
     Same("grad_accum", "gradient_accumulation_steps"),

@@ -301,6 +301,11 @@ def figures() -> None:
     run(sys.executable, "-m", "pipeline.figures", "--catalog", "build/app/catalog.json", "--out", "build/includes")
 
 
+def reference() -> None:
+    """Write the references of the package and of the command line that the guide includes."""
+    run(sys.executable, "-m", "pipeline.reference", "--out", "build/includes")
+
+
 def answers() -> None:
     """Answer the pages' requests on CPython, with the package as it is in the checkout."""
     from ajuste import estimate_json, load_catalog
@@ -528,6 +533,17 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             ("data/**/*", "calculator/pipeline/*", "calculator/ajuste/*.py"),
             ("build/api",),
             (AS_OF, price_history()),
+        ),
+        Step(
+            "reference",
+            reference,
+            (
+                "calculator/ajuste/*.py",
+                "calculator/pipeline/reference.py",
+                "calculator/web/strings/*",
+                "docs/reference.toml",
+            ),
+            tuple(f"build/includes/{name}-reference.{one}.md" for name in ("api", "cli") for one in LANGUAGES),
         ),
         Step(
             "answers",

@@ -206,7 +206,7 @@ def test_listings(run, catalog_data: dict):
 
 
 def test_export_writes_files_that_read_back(run, tmp_path: Path):
-    code, _, said = run("export", "axolotl", *QLORA, "--set", "lora.rank=48", "-o", str(tmp_path))
+    code, said, _ = run("export", "axolotl", *QLORA, "--set", "lora.rank=48", "-o", str(tmp_path))
     assert code == 0
     assert {path.name for path in tmp_path.iterdir()} == {"train.yaml", "run.sh"}
     assert str(tmp_path / "train.yaml") in said

@@ -11,7 +11,7 @@ import yaml
 from ajuste import estimate, load_catalog
 from ajuste.catalog import Catalog
 from ajuste.errors import RequestError
-from ajuste.run_files import TARGETS, dstack_gpu, run_files, skypilot_gpu
+from ajuste.launch import TARGETS, dstack_gpu, run_files, skypilot_gpu
 
 REQUEST = {"model": "llama-3.1-8b", "method": "qlora", "job": {"budget_usd": 40}, "eval": {"examples": 20}}
 

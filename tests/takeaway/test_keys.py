@@ -10,7 +10,7 @@ import yaml
 
 from ajuste import estimate, load_catalog
 from ajuste.errors import RequestError
-from ajuste.run_files import TORCHTUNE_MODELS, run_files
+from ajuste.launch import TORCHTUNE_MODELS, run_files
 from ajuste.tool_files import flatten, written_keys
 
 pytestmark = pytest.mark.slow
