@@ -38,21 +38,18 @@ async function share({ dataset }) {
   return { view, engine, listeners };
 }
 
-/** @param {HTMLElement} root */
+/**
+ * @param {HTMLElement} root
+ * @returns {Promise<Small | Paste>}
+ */
 export async function upgrade(root) {
   shared ??= share(root);
   const { view, engine, listeners } = await shared;
-  if (root.dataset.embed === "oom") {
-    const box = new Paste(root, view, engine, folder, { request: () => null, adopt: () => {} });
-    root.addEventListener("click", (event) => {
-      if (event.target instanceof Element && event.target.closest("[data-paste]")) box.read("oom");
-    });
-    engine.wake();
-  } else {
-    const small = new Small(root, view, engine);
-    listeners.add(small);
-  }
-  root.dataset.ready = "true";
+  engine.wake();
+  if (root.dataset.embed === "oom") return new Paste(root, view, engine, folder, { request: () => null, adopt: () => {} });
+  const small = new Small(root, view, engine);
+  listeners.add(small);
+  return small;
 }
 
 class Small {
@@ -73,7 +70,6 @@ class Small {
     this.target = /** @type {HTMLElement} */ (root.querySelector(".aj-answer"));
     this.asked = this.text();
     root.addEventListener("input", (event) => this.change(/** @type {HTMLInputElement} */ (event.target)));
-    engine.wake();
     for (const control of root.querySelectorAll("input, select")) this.change(/** @type {HTMLInputElement} */ (control));
   }
 
