@@ -60,9 +60,9 @@ check: ## formatting, lint, types, spelling, data, workflows
 	check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	python -m pipeline check
 
-check-data: ## only the data
+check-data: ## only the data; with against=origin/main also what changed since
 	$(SETUP)
-	@python -m pipeline check
+	@python -m pipeline check $(if $(against),--against $(against))
 
 diff-data: ## what the data changes since a commit, in both languages (against=origin/main)
 	$(SETUP)
