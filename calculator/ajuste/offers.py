@@ -418,7 +418,8 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     """Cheapest, fastest, spot, and what is maybe cheaper.
 
     A stale price never leads: listed on-demand rows up to 60 days old; failing those up to 120; failing those, older.
-    Rows that fit come before rows that may fail.
+    Rows that fit come before rows that may fail. What is maybe cheaper is an older row that would cost at least a fifth
+    less; of those up to 120 days old if there are any.
     """
     led = [r for r in ranked if r.offer.price_basis == "listed"]
     pool = _youngest([r for r in led if r.offer.purchase == "on-demand"])
@@ -427,11 +428,17 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     if cheapest is not None:
         within = [r for r in pool if r.bill.usd.mid <= FASTEST_WITHIN * cheapest.bill.usd.mid]
         fastest = min(within, key=lambda r: (r.bill.hours.mid, r.bill.usd.mid))
+        limit = CHEAPER_SHARE * cheapest.bill.usd.mid
         older = [
-            r for r in led if r.offer.purchase == "on-demand" and r.placement.verdict == "fits" and _older(r, cheapest)
+            r
+            for r in led
+            if r.offer.purchase == "on-demand"
+            and r.placement.verdict == "fits"
+            and _older(r, cheapest)
+            and r.bill.usd.mid <= limit
         ]
-        if older and older[0].bill.usd.mid <= CHEAPER_SHARE * cheapest.bill.usd.mid:
-            maybe = older[0]
+        # The likeliest hint: of a few months ago before one of last year.
+        maybe = next(iter(_youngest(older)), None)
     spot = _youngest([r for r in led if r.offer.purchase == "spot"])
     return {"cheapest": cheapest, "fastest": fastest, "spot": spot[0] if spot else None, "maybe_cheaper": maybe}
 

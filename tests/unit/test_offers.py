@@ -52,6 +52,18 @@ def test_an_older_price_must_be_a_fifth_cheaper_to_be_named():
     assert answer["picks"]["maybe_cheaper"] is None
 
 
+def test_what_is_maybe_cheaper_is_the_likeliest_hint():
+    # 0.2 seen in January is cheaper, 0.3 seen 72 days ago is likelier to be true still.
+    answer = ask(
+        catalog_of(
+            offer("second", "medium-24gb", 0.5),
+            offer("second", "medium-24gb", 0.3, checked="2026-09-19", region="us"),
+            offer("second", "medium-24gb", 0.2, checked="2026-01-15", region="eu"),
+        )
+    )
+    assert picked(answer, "maybe_cheaper")["usd_per_hour"] == 0.3
+
+
 @pytest.mark.parametrize(
     ("ages", "leads"),
     [
