@@ -769,7 +769,7 @@ def _docker(run: Run, names: list[str]) -> dict[str, str]:
         "set -u",
         "mkdir -p data checkpoints cache",
         "docker run --rm --gpus all --ipc=host --ulimit memlock=-1 \\",
-        '  -e HF_TOKEN -e KEEP=1 -e HF_HOME=/work/cache -v "$PWD":/work -w /work \\',
+        '  -e HF_TOKEN -e KEEP=1 -e HF_HOME=/job/cache -v "$PWD":/job -w /job \\',
         f"  {IMAGE} \\",
         f"  bash -c '{setup.replace(chr(39), chr(34))} && sh run.sh'",
         "status=$?",
