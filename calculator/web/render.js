@@ -335,8 +335,8 @@ function provenance(offer, answer, view) {
   });
   const still = `${view.repository}/issues/new?${form}`;
   return html`<span class="aj-age ${isOld(offer) && "aj-old"}">${view.age(offer.checked, answer.plan.as_of ?? answer.versions.data)}</span>${doubts.map((d) => html` · ${d}`)}
-    · <a href="${offer.source_url}" rel="noopener" aria-label="${view.say("pick.sourceLabel", names)}">${view.say("pick.source")}</a>
-    · <a href="${still}" rel="noopener" aria-label="${view.say("pick.stillLabel", names)}">${view.say("pick.still")}</a>`;
+    <span class="aj-links">· <a href="${offer.source_url}" rel="noopener" aria-label="${view.say("pick.sourceLabel", names)}">${view.say("pick.source")}</a>
+    · <a href="${still}" rel="noopener" aria-label="${view.say("pick.stillLabel", names)}">${view.say("pick.still")}</a></span>`;
 }
 
 /** From this age on a price is shown as old. */
