@@ -477,9 +477,21 @@ def assemble() -> None:
     shutil.copytree(BUILD / "pyodide", new / "app" / pyodide_folder())
     shutil.copytree(BUILD / "api", new / "api" / "v1")
     shutil.copy(APP / "catalog.json", new / "api" / "v1")
+    # Versions by content: a service worker with other bytes is a new release to the browser.
+    files = sorted(path.relative_to(APP).as_posix() for path in APP.rglob("*") if path.suffix in (".js", ".json"))
+    places = {
+        "SITE_URL": SITE_URL,
+        "SITE_PATH": urlsplit(SITE_URL).path,
+        "RELEASE": folder_hash(new),
+        "APP": app_folder(),
+        "PYODIDE": pyodide_folder(),
+        "FILES": json.dumps([name for name in files if not name.startswith("presets/")]),
+    }
     for template in sorted((ROOT / "calculator" / "web" / "root").iterdir()):
-        text = template.read_text(encoding="utf-8").replace("{{SITE_URL}}", SITE_URL)
-        (new / template.name).write_text(text.replace("{{SITE_PATH}}", urlsplit(SITE_URL).path), encoding="utf-8")
+        text = template.read_text(encoding="utf-8")
+        for name, value in places.items():
+            text = text.replace(f"{{{{{name}}}}}", value)
+        (new / template.name).write_text(text, encoding="utf-8")
     shutil.copy(SMOKE_TEST, new)
     (new / ".nojekyll").touch()
     for path in new.rglob("*.html"):

@@ -88,6 +88,8 @@ export class Engine {
       this.state = "ready";
       this.listener.ready();
       this.send();
+      // Whoever used it once can use it without a connection.
+      navigator.serviceWorker?.ready.then(({ active }) => active?.postMessage({ keep: data.files, calculator: true }));
       for (const [call, { door, text }] of this.calls) this.worker?.postMessage({ call, door, text });
     } else if (data.call) {
       this.calls.get(data.call)?.resolve(JSON.parse(data.answer));

@@ -1,7 +1,7 @@
 // Runs the estimator: Python in its own thread. The page sends {start}, then requests; one string in, one string out.
 //
 //   page → worker   {start: {pyodide, wheel, catalog, downloads}}   {id, request}   {call, door, text}
-//   worker → page   {progress: {sent, total}} while files arrive   {starting} when they are here   {ready}
+//   worker → page   {progress: {sent, total}} while files arrive   {starting} when they are here   {ready, files}
 //                   {id, answer}   {call, answer}   {broken: message} when Python cannot start or has stopped
 
 /** @typedef {{sent: number, bytes: number}} Size */
@@ -17,7 +17,7 @@ self.onmessage = async ({ data }) => {
   try {
     if (data.start) {
       python = await start(data.start);
-      tell({ ready: true });
+      tell({ ready: true, files: performance.getEntriesByType("resource").map((entry) => entry.name) });
     } else if (data.door) {
       tell({ call: data.call, answer: python.open(data.door, data.text) });
     } else {

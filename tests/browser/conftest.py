@@ -80,7 +80,9 @@ def visit(browser: Browser, base: str) -> Iterator[Callable[..., Visit]]:
     visits: list[Visit] = []
 
     def start(expect_failures: bool = False, **options: object) -> Visit:
-        context = browser.new_context(**{"viewport": DESK, "locale": "es-MX", **options})  # type: ignore[arg-type]
+        # What a service worker asks for cannot be watched: only the offline tests let it in.
+        usual = {"viewport": DESK, "locale": "es-MX", "service_workers": "block"}
+        context = browser.new_context(**{**usual, **options})  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
         visitor = Visit(page, base, [])
