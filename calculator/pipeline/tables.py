@@ -521,6 +521,7 @@ def providers(data: Data, offers: pd.DataFrame, language: str) -> str:
         Head(word("storage", language), number=True),
         Head(word("egress", language), number=True),
         Head(word("entry", language)),
+        Head(word("brakes", language)),
         Head(word("multi_node", language)),
         Head(word("eu", language)),
         Head(word("latam", language)),
@@ -546,6 +547,7 @@ def providers(data: Data, offers: pd.DataFrame, language: str) -> str:
                     ),
                     _money(provider["egress_usd_per_gb"], language),
                     Cell(_entry(provider) or unknown(language)),
+                    Cell(_brakes(provider, language) or unknown(language)),
                     Cell(escape(provider["multi_node_link"]) if provider["multi_node_link"] else unknown(language)),
                     Cell(escape(", ".join(provider["regions_eu"])) if provider["regions_eu"] else unknown(language)),
                     Cell(
@@ -584,6 +586,11 @@ def _spot(provider: dict[str, Any], language: str) -> str:
 def _entry(provider: dict[str, Any]) -> str:
     names = {"ssh": "SSH", "docker": "Docker", "jupyter": "Jupyter", "api": "API"}
     return " · ".join(name for key, name in names.items() if provider[key])
+
+
+def _brakes(provider: dict[str, Any], language: str) -> str:
+    """What keeps a forgotten machine from billing on."""
+    return " · ".join(word(key, language) for key in ("autostop", "budget_alerts") if provider[key])
 
 
 def _money(value: float | None, language: str) -> Cell:
