@@ -93,6 +93,9 @@ lock: ## refresh every locked file from what it is made of
 	$(LOCK) --constraint requirements.txt requirements-estimator.in --output-file requirements-estimator.txt
 	$(LOCK) tests/takeaway/engines.in --output-file tests/takeaway/engines.txt
 	$(LOCK) --no-deps tests/takeaway/frameworks.in --output-file tests/takeaway/frameworks.txt
+	for name in frameworks engines; do uv pip compile --quiet --upgrade --universal --python-version 3.12 \
+		$$([ $$name = frameworks ] && echo --no-deps) --generate-hashes --no-header --no-annotate \
+		tests/takeaway/$$name.in --output-file tests/takeaway/$$name.txt || exit 1; done
 	npm update --package-lock-only
 
 clean: ## remove what builds and tests made; what was installed stays

@@ -295,7 +295,7 @@ def _header(run: Run, refused: list[dict[str, Any]], *more: str) -> tuple[str, .
         ),
         run.say(
             "assumes",
-            examples=f"{plan.dataset.examples:,}",
+            examples=f"{plan.dataset.examples:,}".replace(",", "\u202f" if run.language == "es" else ","),
             mean=f"{plan.dataset.mean_tokens:g}",
             epochs=f"{plan.dataset.epochs:g}",
             batch=run.global_batch,

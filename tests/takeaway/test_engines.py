@@ -99,7 +99,7 @@ def test_gpu_names_are_the_engines_own():
     assert dstack_gpu("h100-sxm-80gb") == ("H100", "80GB")
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [target for target in TARGETS if target != "smoke"])
 @pytest.mark.parametrize("language", ["es", "en"])
 def test_files_of_every_target_say_what_was_assumed(target: str, language: str, answer: dict, catalog: Catalog):
     made = run_files(answer, catalog, target, language=language)
@@ -107,7 +107,7 @@ def test_files_of_every_target_say_what_was_assumed(target: str, language: str, 
     for file in made["files"]:
         assert cheapest["gpu"] in file["text"]
         assert cheapest["provider"] in file["text"]
-        assert "10,000" in file["text"]
+        assert {"es": "10\u202f000 ejemplos", "en": "10,000 examples"}[language] in file["text"]
         if file["name"].endswith((".yaml", ".yml")):
             assert isinstance(yaml.safe_load(file["text"]), dict)
     text = "\n".join(file["text"] for file in made["files"])
