@@ -146,11 +146,17 @@ def _host(offer: Offer, provider: dict[str, Any], unknown: list[str]) -> Range:
     per_vcpu, per_gib = provider.get("host_usd_per_vcpu_hour"), provider.get("host_usd_per_gib_hour")
     vcpus = _host_size(offer.vcpus, "host-vcpus-per-gpu", offer.gpus)
     ram = _host_size(offer.ram_gib, "host-gib-per-gpu", offer.gpus)
-    if per_vcpu is None and per_gib is None:
+    if per_vcpu is None or per_gib is None:
         unknown.append("host")
-        return Range(0.0, 0.0, vcpus.high * ASSUMPTIONS["host-usd-per-vcpu-hour"].high)
-    sizes = zip(vcpus, ram, strict=True)
-    return Range(*[cores * (per_vcpu or 0.0) + gib * (per_gib or 0.0) for cores, gib in sizes])
+    cores, memory = _metered(vcpus, per_vcpu, "host-usd-per-vcpu-hour"), _metered(ram, per_gib, "host-usd-per-gib-hour")
+    return Range(*[one + other for one, other in zip(cores, memory, strict=True)])
+
+
+def _metered(amount: Range, price: float | None, name: str) -> Range:
+    """Amount × price; a price that nobody states only raises the high side, to what others ask."""
+    if price is None:
+        return Range(0.0, 0.0, amount.high * ASSUMPTIONS[name].high)
+    return Range(amount.low * price, amount.mid * price, amount.high * price)
 
 
 def _host_size(stated: float | None, name: str, gpus: int) -> Range:

@@ -140,8 +140,20 @@ def test_host_meters_of_unknown_price():
     invoice = charge(PER_SECOND, hours(10.0), offer=OFFER._replace(assumed=("host_extra",)))
     assert invoice.breakdown["host"] is None
     assert "host" in invoice.unknown
-    # High: 8 vCPU at the assumption's high end, 10 h.
-    assert invoice.usd.high - invoice.usd.mid == pytest.approx(80 * ASSUMPTIONS["host-usd-per-vcpu-hour"].high)
+    # High: 8 vCPU and 64 GiB at the assumptions' high end, 10 h.
+    vcpu, gib = ASSUMPTIONS["host-usd-per-vcpu-hour"].high, ASSUMPTIONS["host-usd-per-gib-hour"].high
+    assert invoice.usd.high - invoice.usd.mid == pytest.approx(80 * vcpu + 640 * gib)
+    assert adds_up(invoice)
+
+
+def test_a_host_meter_of_which_half_is_known():
+    # 8 vCPU × 0.012 × 10 h = 0.96 USD; the RAM's price is not known: named, and the high bill counts it.
+    invoice = charge(
+        PER_SECOND | {"host_usd_per_vcpu_hour": 0.012}, hours(10.0), offer=OFFER._replace(assumed=("host_extra",))
+    )
+    assert invoice.breakdown["host"] == pytest.approx(0.96)
+    assert "host" in invoice.unknown
+    assert invoice.usd.high - invoice.usd.mid == pytest.approx(640 * ASSUMPTIONS["host-usd-per-gib-hour"].high)
     assert adds_up(invoice)
 
 
