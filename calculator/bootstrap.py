@@ -69,6 +69,12 @@ def answer(*command: str | Path) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def on_machine(name: str) -> str | None:
+    """Find a program of the machine: not one that an earlier run put into this folder, which `make` has on its PATH."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which(name, path=os.pathsep.join(one for one in folders if ROOT not in Path(one).resolve().parents))
+
+
 class Stamp:
     """What a finished step leaves: a hash of its inputs and one line of result, in `.cache/setup/<name>`."""
 
@@ -134,7 +140,7 @@ def apt_install(package: str) -> None:
 
 def find_uv() -> str:
     """Return a uv: the machine's, else the locked one in a small environment of its own."""
-    if found := shutil.which("uv"):
+    if found := on_machine("uv"):
         return found
     home = CACHE / "uv"
     program = home / BIN / "uv"
@@ -175,7 +181,7 @@ def version_of(python: str | Path) -> str:
 def find_python(version: str) -> str | None:
     """Find a Python of a minor version: the one running this file, on PATH, or pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    candidates = [THIS_PYTHON, shutil.which(f"python{version}") or ""]
+    candidates = [THIS_PYTHON, on_machine(f"python{version}") or ""]
     candidates += sorted((str(path) for path in pyenv.glob(f"{version}.*/bin/python3")), reverse=True)
     return next((path for path in candidates if path and version_of(path) == version), None)
 
@@ -198,13 +204,14 @@ def make_venv(uv: str) -> None:
 def set_up_python() -> None:
     """Bring `.venv` to exactly what requirements.txt says; node's wheels only where the machine has no node."""
     lock = (ROOT / "requirements.txt").read_text()
-    stamp = Stamp("python", lock, PYTHON, str(shutil.which("node")))
+    stamp = Stamp("python", lock, PYTHON, str(on_machine("node")))
     python = VENV / BIN / "python"
     if stamp.result() is not None and python.exists():
         return
     uv = find_uv()
     say("Python packages, in .venv")
-    if version_of(python) != PYTHON:
+    here = version_of(python)
+    if not here or (here != PYTHON and find_python(PYTHON)):
         make_venv(uv)
     if has_node():
         for name in NODE_WHEELS:
@@ -244,8 +251,9 @@ def set_up_estimator() -> None:
 
 def has_node() -> bool:
     """Say whether the machine's own node is new enough, and has npm beside it."""
-    version = answer("node", "--version").removeprefix("v").partition(".")[0]
-    return version.isdigit() and int(version) >= OLDEST_NODE and shutil.which("npm") is not None
+    node = on_machine("node")
+    version = answer(node, "--version").removeprefix("v").partition(".")[0] if node else ""
+    return version.isdigit() and int(version) >= OLDEST_NODE and on_machine("npm") is not None
 
 
 def path_with_tools() -> str:

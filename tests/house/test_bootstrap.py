@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -117,6 +116,36 @@ def test_node_has_to_be_new_enough_and_come_with_npm(bare_machine: Path, version
     assert bootstrap.has_node() is enough
 
 
+def test_what_an_earlier_run_installed_is_not_taken_for_the_machines(
+    bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make` puts .venv/bin first on PATH: its node and uv would be uninstalled as no longer needed."""
+    monkeypatch.setattr(bootstrap, "ROOT", bare_machine / "checkout")
+    for name in ("node", "npm", "uv"):
+        script(bare_machine / "checkout/.venv/bin" / name, "echo v24.0.0")
+    monkeypatch.setenv("PATH", f"{bare_machine}/checkout/.venv/bin:{bare_machine}/bin")
+    assert not bootstrap.has_node()
+    assert bootstrap.on_machine("uv") is None
+    theirs = script(bare_machine / "bin/uv", "echo uv")
+    assert bootstrap.on_machine("uv") == str(theirs)
+
+
+def test_a_working_environment_is_not_made_again_for_want_of_a_better_python(
+    bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no Python 3.13 can be had, a changed lock brings packages, not another search and another environment."""
+    monkeypatch.setattr(bootstrap, "VENV", bare_machine / "venv")
+    monkeypatch.setattr(bootstrap, "find_uv", lambda: "uv")
+    done: list[str] = []
+    monkeypatch.setattr(bootstrap, "run", lambda *command: done.append(command[1]))
+    bootstrap.CACHE.mkdir()
+    script(bare_machine / "venv" / bootstrap.BIN / "python", "echo 3.11")
+    bootstrap.set_up_python()
+    assert done == ["pip"]
+    bootstrap.set_up_python()
+    assert done == ["pip"]
+
+
 def test_a_browser_is_found_fetched_or_asked_for(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "browser_of_playwright", lambda: None)
     monkeypatch.setattr(bootstrap, "can_apt", lambda: False)
@@ -144,17 +173,13 @@ def test_an_unknown_option_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_second_run_says_nothing_and_takes_no_time(root: Path) -> None:
-    """Best of three, on a machine that may be busy: the limit is for work done twice, not for the machine."""
+    """Processor time, best of three: the limit is for work done twice, not for a machine busy with something else."""
     took = []
     for _ in range(3):
-        started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, root / "calculator/bootstrap.py"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ,
-        )
-        took.append(time.perf_counter() - started)
+        before = os.times()
+        command = [sys.executable, root / "calculator/bootstrap.py"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        after = os.times()
+        took.append(after.children_user + after.children_system - before.children_user - before.children_system)
         assert done.stdout == ""
     assert min(took) < 0.3
