@@ -347,8 +347,6 @@ def _training_files(run: Run, tool: str, catalog: Catalog) -> dict[str, Any]:
     config: dict[str, Any] = nest(_merged(written["config"], extras))
     notes |= {key: note for key, (_, note) in extras.items() if note}
     files = [{"name": "train.yaml", "text": yaml_text(config, notes, _header(run, refused))}]
-    if tool == "trl" and run.gpus > 1:
-        files.append(_accelerate_file(run, catalog))
     files.append({"name": "run.sh", "text": _shell(run, tool)})
     return {"files": files, "refused": refused}
 
@@ -396,7 +394,10 @@ def _source(run: Run, origin: str) -> str:
 def _merged(config: dict[str, Any], extras: dict[str, tuple[Any, str]]) -> dict[str, Any]:
     from .tool_files import flatten
 
-    return {**flatten(config), **{key: value for key, (value, _) in extras.items()}}
+    merged = {**flatten(config), **{key: value for key, (value, _) in extras.items()}}
+    if "plugins" in config and "plugins" in extras:
+        merged["plugins"] = [*config["plugins"], *extras["plugins"][0]]
+    return merged
 
 
 def _learning_rate(run: Run) -> float:
@@ -454,6 +455,8 @@ def _axolotl(run: Run) -> dict[str, tuple[Any, str]]:
         del extras["datasets"]
     if run.plan.has_lora:
         extras["lora_alpha"] = (2 * run.plan.lora.rank, run.say("no-memory"))
+    if run.plan.parallel.ep > 1:
+        extras["plugins"] = (["axolotl.integrations.expert_parallel.ExpertParallelPlugin"], "")
     return extras | _deepspeed_extras(run)
 
 
@@ -594,7 +597,8 @@ def _command(run: Run, tool: str) -> str:
     script = TRL_SCRIPTS[run.plan.task]
     resume = '${last:+--resume_from_checkpoint "$last"}'
     if many:
-        return f"accelerate launch --config_file accelerate.yaml -m trl.scripts.{script} --config train.yaml {resume}"
+        # The file holds the sharding: a launcher with a configuration of its own could contradict it.
+        return f"torchrun --nproc_per_node {run.gpus} -m trl.scripts.{script} --config train.yaml {resume}"
     return f"trl {script} --config train.yaml {resume}"
 
 

@@ -165,3 +165,36 @@ def test_what_cannot_be_launched_is_refused(answer: dict, catalog: Catalog):
     with pytest.raises(RequestError) as refused:
         run_files(phi, catalog, "torchtune")
     assert "qwen3-8b" in refused.value.message["es"]
+
+
+def test_several_gpus_are_launched_as_the_file_says(catalog: Catalog):
+    request = {"model": "llama-3.1-8b", "method": "full", "parallel": {"strategy": "zero3", "gpus_per_node": 8}}
+    for tool, command in (
+        ("trl", "torchrun --nproc_per_node 8 -m trl.scripts.sft"),
+        ("axolotl", "axolotl train train.yaml"),
+        ("llama-factory", "FORCE_TORCHRUN=1 llamafactory-cli train"),
+    ):
+        made = run_files(estimate({**request, "framework": tool}, catalog), catalog, tool)["files"]
+        train, script = made
+        config = yaml.safe_load(train["text"])
+        assert config["deepspeed"]["zero_optimization"]["stage"] == 3
+        batch = config.get("micro_batch_size") or config["per_device_train_batch_size"]
+        assert config["deepspeed"]["train_batch_size"] == 8 * batch * config["gradient_accumulation_steps"]
+        assert command in script["text"]
+
+
+def test_experts_over_several_gpus_bring_their_plugin(catalog: Catalog):
+    request = {
+        "model": "mixtral-8x7b",
+        "method": "full",
+        "framework": "axolotl",
+        "loss": "fused",
+        "parallel": {"strategy": "fsdp2", "gpus_per_node": 8, "ep": 2},
+    }
+    (train, _) = run_files(estimate(request, catalog), catalog, "axolotl")["files"]
+    config = yaml.safe_load(train["text"])
+    assert config["expert_parallel_size"] == 2
+    assert [plugin.rsplit(".", 1)[-1] for plugin in config["plugins"]] == [
+        "CutCrossEntropyPlugin",
+        "ExpertParallelPlugin",
+    ]

@@ -156,13 +156,19 @@ def accelerate_faults(keys: set[str], packages: Path, task: str) -> set[str]:
     return faults
 
 
+@cache
+def shipped_keys(folder: Path) -> frozenset[str]:
+    """Keys of the configurations that torchtune brings."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    tables = [yaml.load(path.read_text(encoding="utf-8"), loader) for path in sorted(folder.rglob("*.yaml"))]
+    return frozenset(key for table in tables for key in flatten(table or {}))
+
+
 def torchtune_faults(keys: set[str], packages: Path, task: str) -> set[str]:
     recipes = packages / "recipes"
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(recipes.glob("*.py")))
     allowed = set(re.findall(r"cfg\.([a-z_]+)", text)) | set(re.findall(r"cfg\.get\(\s*\"([a-z_]+)\"", text))
-    shipped: set[str] = set()
-    for path in sorted((recipes / "configs").rglob("*.yaml")):
-        shipped |= set(flatten(yaml.safe_load(path.read_text(encoding="utf-8")) or {}))
+    shipped = shipped_keys(recipes / "configs")
     tune = packages / "torchtune"
     inner = {
         "model.": parameters(tune / "models", "lora_llama3_1_8b") | {"use_dora"},
