@@ -9,6 +9,8 @@ FAST = not slow and not site and not browser and not full
 export PATH
 export PYTHONPATH := $(CURDIR)/calculator
 
+ORIGIN = $(shell git rev-parse --quiet --verify --abbrev-ref origin/main 2> /dev/null)
+
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .PHONY: help setup serve build test test-fast test-all test-estimator check check-data diff-data tables bench-browser screenshots fmt lock clean
@@ -60,9 +62,9 @@ check: ## formatting, lint, types, spelling, data, workflows
 	check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	python -m pipeline check
 
-check-data: ## only the data; with against=origin/main also what changed since
+check-data: ## only the data, and what changed since a commit (against=origin/main, where there is one)
 	$(SETUP)
-	@python -m pipeline check $(if $(against),--against $(against))
+	@python -m pipeline check $(addprefix --against ,$(or $(against),$(ORIGIN)))
 
 diff-data: ## what the data changes since a commit, in both languages (against=origin/main)
 	$(SETUP)

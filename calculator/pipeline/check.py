@@ -64,6 +64,7 @@ def check(files: Mapping[str, bytes], today: datetime.date, before: Data | None 
     problems += _strangers(files)
     if before:
         problems += rules.changes(before, data)
+        problems += rules.left_behind(before, data)
     return Report(data, problems, untidy)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.rules import offer_key
 from pipeline.tables import frame, leaders
-from pipeline.text import LANGUAGES, usd, word
+from pipeline.text import LANGUAGES, percent, usd, word
 
 if TYPE_CHECKING:
     import datetime
@@ -88,11 +88,18 @@ def report(
 def presets(root: Path) -> list[Preset]:
     """The guide's own questions: its figures of methods and of model sizes."""
     document = tomllib.loads((root / "docs/presets.toml").read_text(encoding="utf-8"))
+    sizes, methods = document["qlora-tiers"], document["methods"]
+    model = methods["base"]["model"]
     return [
-        Preset(row["es"], row["en"], {**document[figure]["base"], **row["change"]})
-        for figure in ("qlora-tiers", "methods")
-        for row in document[figure]["rows"]
-        if figure == "qlora-tiers" or row["change"]["method"] != "qlora"  # asked already
+        *(
+            Preset(f"{row['es']}, QLoRA", f"{row['en']}, QLoRA", {**sizes["base"], **row["change"]})
+            for row in sizes["rows"]
+        ),
+        *(
+            Preset(f"{model}, {row['es']}", f"{model}, {row['en']}", {**methods["base"], **row["change"]})
+            for row in methods["rows"]
+            if row["change"]["method"] != "qlora"  # asked already
+        ),
     ]
 
 
@@ -117,7 +124,7 @@ def _change_lines(found: Changes, language: str) -> list[str]:
             offer=_offer(now),
             before=usd(was["usd_per_hour"], language),
             after=usd(now["usd_per_hour"], language),
-            change=_percent(was, now),
+            change=_percent(was, now, language),
             date=now["checked"],
         )
         for was, now in found.changed
@@ -179,7 +186,9 @@ def _rank_lines(
 def _led(offer: Offer | None, sellers: dict[str, str], language: str) -> str:
     if offer is None:
         return "–"
-    return f"{_code(sellers.get(offer['provider'], offer['provider']))} {usd(offer['per_gpu'], language)}"
+    # With its day: a young price leads an older and cheaper one.
+    price = f"{usd(offer['per_gpu'], language)} ({offer['checked']})"
+    return f"{_code(sellers.get(offer['provider'], offer['provider']))} {price}"
 
 
 def _bill_lines(bills: list[tuple[Preset, float | None, float | None]], language: str) -> list[str]:
@@ -201,8 +210,9 @@ def _bill_lines(bills: list[tuple[Preset, float | None, float | None]], language
     ]
 
 
-def _percent(was: Offer, now: Offer) -> str:
-    return f"{now['usd_per_hour'] / was['usd_per_hour'] - 1:+.0%}"
+def _percent(was: Offer, now: Offer, language: str) -> str:
+    change = now["usd_per_hour"] / was["usd_per_hour"] - 1
+    return ("+" if change > 0 else "\u2212") + percent(abs(change), language)
 
 
 def _offer(offer: Offer) -> str:

@@ -74,6 +74,34 @@ def changes(before: Data, after: Data) -> Iterator[Problem]:
             )
 
 
+def left_behind(before: Data, after: Data) -> Iterator[Problem]:
+    """Prices computed from one that changed and still at its old value: said, not red."""
+    old = {offer_key(row.values): row.values for row in before.prices}
+    moved = {
+        _family_key(row.values): (was["usd_per_hour"] / was["gpus"], row.values["usd_per_hour"] / row.values["gpus"])
+        for row in after.prices
+        if row.values["price_basis"] == "listed"
+        and (was := old.get(offer_key(row.values)))
+        and was["usd_per_hour"] != row.values["usd_per_hour"]
+    }
+    for row in after.prices:
+        offer = row.values
+        was_each, now_each = moved.get(_family_key(offer), (0.0, 0.0))
+        stays = abs(offer["usd_per_hour"] / offer["gpus"] - was_each) < 1e-6
+        if offer["price_basis"] == "scaled" and was_each and stays:
+            right = f"{now_each * offer['gpus']:g}"
+            yield row.wrong(
+                f"usd_per_hour {offer['usd_per_hour']:g}",
+                f"se calculó del precio que cambió → si sigue valiendo por GPU, {right}",
+                f"was computed from the price that changed → if it still holds per GPU, {right}",
+            )._replace(red=False)
+
+
+def _family_key(offer: dict[str, Any]) -> tuple[Any, ...]:
+    """Offers of one price per GPU in several sizes."""
+    return tuple(offer[name] for name in ("provider", "gpu", "region", "purchase"))
+
+
 def offer_key(offer: dict[str, Any]) -> tuple[Any, ...]:
     """What makes an offer the same offer, from one day to the next."""
     return (offer["provider"], *(offer[name] for name in schema.PRICES.key))

@@ -65,9 +65,10 @@ def test_a_corrected_price_is_told_in_both_languages(repository: Path, today: da
 
 ✅ Los datos están bien.
 
-- `acme 1x RTX 4090 eu`: US$\u00a00,69 → US$\u00a00,74 por hora (+7%), vista 2026-11-30
+- `acme 1x RTX 4090 eu`: US$\u00a00,69 → US$\u00a00,74 por hora (+7\u00a0%), vista 2026-11-30
 
-- La más barata de `RTX 4090 24 GB`: `Acme` US$\u00a00,69 → `Acme` US$\u00a00,74 por GPU y hora
+- La más barata de `RTX 4090 24 GB`: `Acme` US$\u00a00,69 (2026-11-09) → `Acme` US$\u00a00,74 (2026-11-30) \
+por GPU y hora
 - Factura de QLoRA de 8B: US$\u00a00,69 → US$\u00a00,74
 
 Lo que sigue: una persona abre la fuente y, si coincide, acepta el cambio. No te queda nada por hacer.
@@ -78,7 +79,7 @@ Lo que sigue: una persona abre la fuente y, si coincide, acepta el cambio. No te
 
 - `acme 1x RTX 4090 eu`: $0.69 → $0.74 per hour (+7%), seen 2026-11-30
 
-- Cheapest `RTX 4090 24 GB`: `Acme` $0.69 → `Acme` $0.74 per GPU and hour
+- Cheapest `RTX 4090 24 GB`: `Acme` $0.69 (2026-11-09) → `Acme` $0.74 (2026-11-30) per GPU and hour
 - Bill of 8B QLoRA: $0.69 → $0.74
 
 What comes next: a person opens the source and, if it agrees, accepts the change. Nothing left for you to do.
@@ -105,6 +106,20 @@ def test_new_gone_and_renewed_offers(repository: Path, price: str, today: dateti
     git(repository, "branch", "-f", "main")
     change(repository, "1x RTX 4090,", "One RTX 4090,")
     assert "- Gone: `acme 1x RTX 4090 eu`" in told(repository, today)
+
+
+def test_what_was_computed_from_a_price_is_named_when_it_changes(repository: Path, today: datetime.date) -> None:
+    path = repository / PRICES
+    one = path.read_text(encoding="utf-8").splitlines()[1]
+    two = one.replace("1x RTX 4090", "2x RTX 4090").replace("-24gb,1,", "-24gb,2,").replace(",0.69,", ",1.38,")
+    path.write_text(path.read_text(encoding="utf-8") + two.replace("listed", "scaled") + "\n", encoding="utf-8")
+    commit(repository, "two")
+    git(repository, "branch", "-f", "main")
+    change(repository, "0.69,8,32,listed,A,,2026-11-09", "0.74,8,32,listed,A,,2026-11-30")
+    before = check(files_at(repository, branch_point(repository, "main")), today).data
+    (said,) = [problem for problem in check(files_of(repository), today, before).problems if not problem.red]
+    assert (said.line, said.subject) == (3, "usd_per_hour 1.38")
+    assert said.en.endswith("if it still holds per GPU, 1.48")
 
 
 def test_others_changes_are_not_told_as_ours(repository: Path, today: datetime.date) -> None:
