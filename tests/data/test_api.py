@@ -29,8 +29,8 @@ SHAPE = {
     "providers": "id name url kind domains price_regions note billing_granularity_seconds minimum_charge_seconds "
     "spot spot_notice_seconds stop persistent_storage storage_billed_while_stopped "
     "block_storage_usd_per_gb_month network_storage_usd_per_gb_month stopped_storage_usd_per_gb_month "
-    "egress_usd_per_gb free_egress_gb_per_month ssh docker jupyter api autostop budget_alerts "
-    "multi_node_link regions_eu regions_latam sources",
+    "egress_usd_per_gb free_egress_gb_per_month host_usd_per_vcpu_hour host_usd_per_gib_hour "
+    "ssh docker jupyter api autostop budget_alerts multi_node_link regions_eu regions_latam sources",
     "measurements": "id source source_path source_version source_url model hf_id method lora_rank lora_targets "
     "base_precision trained_precision optimizer micro_batch sequence_length packing "
     "gradient_checkpointing attention loss framework gpu gpus parallelism offload task "
