@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
-from pipeline import accuracy
+from pipeline import accuracy, accuracy_figures
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.text import LANGUAGES, number, usd
 
@@ -433,24 +433,6 @@ def worst_figure(figure: Figure) -> str:
     return _runs(figure, lines)
 
 
-def groups_figure(figure: Figure) -> str:
-    """Error and coverage of the runs with allocated memory, by method, framework and sharding."""
-    chosen = [point for point in figure.source.accuracy.points if point.kind == "allocated"]
-    groups: dict[str, list[accuracy.Point]] = {figure.word("all"): chosen}
-    for key in ("method", "framework", "sharding"):
-        for point in sorted(chosen, key=lambda point: getattr(point, key)):
-            groups.setdefault(f"`{getattr(point, key)}`", []).append(point)
-    lines = []
-    for label, points in groups.items():
-        if len(points) < FEWEST_RUNS:
-            continue
-        stats = accuracy.figures(points)
-        bias, shares = figure.percent(stats.bias, signed=True), (stats.median, stats.p90)
-        row = [label, number(stats.rows, figure.language), *map(figure.percent, shares), bias]
-        lines.append([*row, figure.percent(stats.coverage)])
-    return markdown_table([figure.word(k) for k in ("row", "runs", "median", "p90", "bias", "coverage")], lines)
-
-
 def verdicts_figure(figure: Figure) -> str:
     """Out-of-memory and fits facts against our verdict."""
     verdicts = figure.source.accuracy.verdicts
@@ -540,12 +522,11 @@ KINDS = {
     "bill": bill_figure,
     "measured": measured_figure,
     "worst": worst_figure,
-    "groups": groups_figure,
     "verdicts": verdicts_figure,
     "pace": pace_figure,
     "prices": prices_figure,
     "quoted": quoted_figure,
-}
+} | accuracy_figures.FIGURE_KINDS
 
 
 def roots() -> dict[str, str]:

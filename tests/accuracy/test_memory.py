@@ -8,8 +8,9 @@ import pytest
 
 from ajuste.catalog import Catalog, load_catalog
 from ajuste.constants import ASSUMPTIONS
-from pipeline import accuracy, measurements
+from pipeline import accuracy, accuracy_figures, measurements
 from pipeline.accuracy import Accuracy, Point
+from pipeline.figures import Figure, Source
 
 MEASUREMENTS = Path(__file__).parents[2] / "data/measurements"
 ROWS = accuracy.rows(MEASUREMENTS / "memory.csv")
@@ -199,3 +200,34 @@ def test_writing_residuals_changes_nothing_else(tmp_path: Path):
     assert text.count("high = 0.04") == len(accuracy.CLASSES)
     with pytest.raises(KeyError, match="residual-new"):
         accuracy.write_residuals(path, {"new": (-0.03, 0.04)})
+
+
+# ------------------------------------------------------------------------------------------------------- the page
+
+
+def test_every_reason_has_its_spanish(measured: Accuracy):
+    for text in measured.left_out:
+        assert accuracy_figures.reason(text, "en") == text
+        assert accuracy_figures.reason(text, "es") != text
+    with pytest.raises(KeyError, match="no Spanish"):
+        accuracy_figures.reason("something new", "es")
+
+
+@pytest.mark.parametrize("language", ["es", "en"])
+def test_the_drawing_has_every_run_once(language: str, measured: Accuracy, catalog: Catalog):
+    source = Source(catalog)
+    source.accuracy = measured
+    drawing = accuracy_figures.scatter_figure(Figure("x", {}, source, language, ""))
+    assert drawing.count("<title>") == len(measured.points)
+    assert drawing.count("<figure>") == len({p.source for p in measured.points})
+    assert "\n\n" not in drawing  # a blank line would end the HTML block
+    assert not re.search(r"style=|nan|\d{4,}\.\d", drawing)
+
+
+@pytest.mark.parametrize("by", ["source", "method", "framework", "sharding"])
+def test_a_table_counts_every_run_once(by: str, measured: Accuracy, catalog: Catalog):
+    source = Source(catalog)
+    source.accuracy = measured
+    table = accuracy_figures.errors_figure(Figure("x", {"by": by}, source, "en", ""))
+    runs = [int(line.split(" | ")[1]) for line in table.splitlines()[2:]]
+    assert sum(runs) == len(measured.points)
