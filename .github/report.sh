@@ -8,7 +8,8 @@ set -euo pipefail
 [[ $HEAD_SHA =~ ^[0-9a-f]{40}$ && $RUN =~ ^[0-9]+$ ]]
 
 number=$(gh api --method GET "repos/$GH_REPO/pulls" -f state=open -f "head=$HEAD_OWNER:$HEAD_BRANCH" |
-  jq -r --arg sha "$HEAD_SHA" 'map(select(.head.sha == $sha)) | .[0].number // empty')
+  python3 -c 'import json, sys
+print(next((one["number"] for one in json.load(sys.stdin) if one["head"]["sha"] == sys.argv[1]), ""))' "$HEAD_SHA")
 if [ -z "$number" ]; then
   exit 0 # closed since, or pushed again: the newer run tells
 fi
