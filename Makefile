@@ -3,7 +3,7 @@
 PYTHON ?= python3
 SETUP = @$(PYTHON) calculator/bootstrap.py
 PATH := $(CURDIR)/.venv/bin:$(CURDIR)/node_modules/.bin:$(PATH)
-LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+LOCK = uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate
 FAST = not slow and not site and not browser and not full
 
 export PATH
@@ -91,13 +91,10 @@ fmt: ## format, and mend what can be mended
 
 lock: ## refresh every locked file from what it is made of
 	$(SETUP)
-	$(LOCK) requirements.in --output-file requirements.txt
-	$(LOCK) --constraint requirements.txt requirements-estimator.in --output-file requirements-estimator.txt
-	$(LOCK) tests/takeaway/engines.in --output-file tests/takeaway/engines.txt
-	$(LOCK) --no-deps tests/takeaway/frameworks.in --output-file tests/takeaway/frameworks.txt
-	for name in frameworks engines; do uv pip compile --quiet --upgrade --universal --python-version 3.12 \
-		$$([ $$name = frameworks ] && echo --no-deps) --generate-hashes --no-header --no-annotate \
-		tests/takeaway/$$name.in --output-file tests/takeaway/$$name.txt || exit 1; done
+	$(LOCK) --python-version 3.11 requirements.in --output-file requirements.txt
+	$(LOCK) --python-version 3.11 --constraint requirements.txt requirements-estimator.in --output-file requirements-estimator.txt
+	$(LOCK) --python-version 3.12 tests/takeaway/engines.in --output-file tests/takeaway/engines.txt
+	$(LOCK) --python-version 3.12 --no-deps tests/takeaway/frameworks.in --output-file tests/takeaway/frameworks.txt
 	npm update --package-lock-only
 
 clean: ## remove what builds and tests made; what was installed stays
