@@ -79,6 +79,9 @@ class Calculator {
     this.saver = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 
     const { downloads } = known;
+    const total = Object.values(/** @type {Record<string, {sent: number}>} */ (downloads)).reduce((sum, size) => sum + size.sent, 0);
+    /** @type {{sent: number, total: number} | null} What of Python has arrived; null when all has. */
+    this.progress = { sent: 0, total };
     const at = (/** @type {string} */ path) => new URL(path, folder).href;
     this.engine = new Engine(folder, { pyodide: at(build.pyodide), wheel: at(build.wheel), catalog: at(build.catalog), downloads }, {
       answered: (answer, request) => this.answered(answer, request),
@@ -396,6 +399,7 @@ class Calculator {
     if (this.engine.state !== "ready") this.preset(text);
     if (this.engine.state === "broken") return;
     this.engine.ask(text);
+    if (this.engine.state === "loading") this.loading(this.progress);
     clearTimeout(this.slow);
     this.slow = setTimeout(() => this.dim(text !== this.shown), this.engine.state === "ready" ? 300 : 100);
   }
@@ -559,6 +563,7 @@ class Calculator {
 
   /** @param {{sent: number, total: number} | null} progress */
   loading(progress) {
+    this.progress = progress; // for who changes something while a slow line is silent
     if (this.text() === this.shown) return; // the answer in view is the right one: nobody waits
     const { view } = this;
     const words = progress
@@ -569,9 +574,8 @@ class Calculator {
 
   offer() {
     const { view } = this;
-    const total = Object.values(this.known.downloads).reduce((sum, size) => sum + size.sent, 0);
     this.dim(true);
-    this.status(html`<p>${view.say("state.saver", { total: this.megabytes(total) })}</p>
+    this.status(html`<p>${view.say("state.saver", { total: this.megabytes(this.progress?.total ?? 0) })}</p>
       <p><button type="button" data-start="1">${view.say("state.saverButton")}</button></p>`);
   }
 
