@@ -64,7 +64,7 @@ def no_more(smaller: dict, larger: dict) -> None:
 
 
 @given(REQUESTS)
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 def test_ranges_are_ordered_and_terms_add_up(request):
     memory = estimate_memory(*planned(request))
     for low, mid, high in (memory.allocated, memory.reserved, memory.required, memory.whole_run):
@@ -79,26 +79,26 @@ def test_ranges_are_ordered_and_terms_add_up(request):
 
 
 @given(REQUESTS, st.integers(1, 16))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_more_sequences_never_need_less(request, more):
     no_more(request, request | {"micro_batch": request["micro_batch"] + more})
 
 
 @given(REQUESTS, st.integers(1, 4096))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_longer_sequences_never_need_less(request, more):
     no_more(request, request | {"sequence_length": request["sequence_length"] + more})
 
 
 @given(REQUESTS, st.sampled_from(["lora", "qlora", "dora", "adalora", "vera", "galore"]), st.integers(1, 256))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_higher_rank_never_needs_less(request, method, rank):
     request = request | {"method": method}
     no_more(request | {"lora": {"rank": rank}}, request | {"lora": {"rank": rank + 8}})
 
 
 @given(REQUESTS, st.integers(2, 64))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 def test_more_experts_never_need_less(request, experts):
     model = SHAPES[4]
     no_more(
@@ -108,14 +108,14 @@ def test_more_experts_never_need_less(request, experts):
 
 
 @given(REQUESTS, st.sampled_from(STRATEGIES), st.sampled_from([(2, 4), (4, 8), (2, 8)]))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 def test_more_ranks_never_need_more(request, strategy, counts):
     fewer, more = ({"strategy": strategy, "gpus_per_node": count} for count in counts)
     no_more(request | {"parallel": more}, request | {"parallel": fewer})
 
 
 @given(REQUESTS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_smaller_weights_and_states_from_full_to_lora_to_qlora(request):
     held = {}
     for method, more in (
@@ -130,7 +130,7 @@ def test_smaller_weights_and_states_from_full_to_lora_to_qlora(request):
 
 
 @given(REQUESTS, st.integers(3, 64))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_accumulation_adds_the_resident_gradients_once(request, steps):
     assume(request["method"] != "lomo")
     once, twice, often = (planned(request | {"grad_accum": n}) for n in (1, 2, steps))
@@ -144,7 +144,7 @@ def test_accumulation_adds_the_resident_gradients_once(request, steps):
 
 
 @given(REQUESTS, st.integers(1, 300), st.sampled_from([0.5, 0.8, 1.5, 3.0, 10.0]))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_the_arithmetic_agrees_with_the_table(request, batch, factor):
     """The affine parts give the table's figure at another micro-batch, and the largest one is the largest."""
     plan, architecture = planned(request)
