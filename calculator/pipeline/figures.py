@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
-from pipeline import accuracy, accuracy_figures
+from pipeline import accuracy, accuracy_figures, claims
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.text import LANGUAGES, number, usd
 
@@ -526,6 +526,7 @@ KINDS = {
     "pace": pace_figure,
     "prices": prices_figure,
     "quoted": quoted_figure,
+    "claims": claims.claims_figure,
 } | accuracy_figures.FIGURE_KINDS
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from ajuste import estimate, load_catalog
+from pipeline import claims
+from pipeline.figures import Figure, Source
 
 # With QLoRA, 2048 tokens and the defaults, a card of so many GB is enough. Said in guide/hardware/index.md#hardware,
 # guide/index.md#start, guide/memory/index.md#memory and guide/faq.md#pretraining.
@@ -39,3 +41,44 @@ def test_the_default_job_takes_under_two_hours_and_a_few_dollars(catalog: Any) -
     assert offer["hours"]["mid"] < 2
     assert 1 < offer["usd"]["mid"] < 5
     assert answer["plan"]["dataset"]["examples"] * 350 * 3 == 10_500_000
+
+
+# ------------------------------------------------------------------------------ what the two original texts say
+
+
+@pytest.fixture(scope="module")
+def figure(catalog: Any) -> Figure:
+    return Figure("claims", {}, Source(catalog), "en", "")
+
+
+@pytest.mark.parametrize("claim", claims.claims(), ids=lambda claim: claim["id"])
+def test_a_claim_is_answered_as_the_numbers_say(figure: Figure, claim: dict[str, Any]) -> None:
+    values = [claims.value(figure, case) for case in claim["cases"]]
+    assert claims.answer(claim, values) == claim["answer"], values
+    assert claim["claimed"][0] < claim["claimed"][1] or claim["unit"] == "card"
+    assert all(claim[key] for key in ("es", "en", "why", "cases"))
+
+
+def test_a_claim_says_why_and_what_was_measured(figure: Figure) -> None:
+    for claim in claims.claims():
+        assert min(len(claim["why"]["es"]), len(claim["why"]["en"])) > 20
+        assert claim.get("measured", "fms-001") in figure.source.measurements
+        assert set(claim.get("paces", ())) <= set(claims.paces())
+    shown = claims.claims_figure(figure)
+    assert shown.count("https://") >= 10  # measured runs
+    assert "27.0\u00a0GiB" in shown  # 16 bytes per parameter of a 7B over 4 GPUs
+
+
+def test_every_number_of_the_texts_is_a_claim() -> None:
+    """So that none is lost."""
+    said = {claim["id"] for claim in claims.claims()}
+    assert said >= {"qlora-7b", "qlora-13b", "qlora-34b", "qlora-34b-a100", "qlora-70b", "qlora-65b-48gb"}
+    assert said >= {"qlora-13b-24gb", "13b-without-qlora", "lora-saves", "peft-up-to-4", "7b", "70b"}
+    assert said >= {"mixed-precision-weights", "mixed-precision-activations", "accumulation", "lora-speed"}
+
+
+def test_an_answer() -> None:
+    claim = {"claimed": [10, 14]}
+    assert claims.answer(claim, [10, 14.0]) == "yes"
+    assert claims.answer(claim, [9.9, 14.1]) == "no"
+    assert claims.answer(claim, [9.9, 12]) == "depends"
