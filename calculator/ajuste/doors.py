@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .answer import parse, significant
+from .answer import estimate, parse, significant
 from .catalog import Catalog
 from .errors import RequestError
 
@@ -88,6 +88,7 @@ def _files(asked: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
 
 DOORS: dict[str, Callable[[dict[str, Any], Catalog], dict[str, Any]]] = {
     "config": _config,
+    "estimate": estimate,  # a question beside the one that is asked
     "files": _files,
     "oom": _oom,
 }

@@ -4,6 +4,7 @@
 import { Combobox } from "./combobox.js";
 import { CHARACTERS_PER_TOKEN } from "./dataset.js";
 import { Engine } from "./engine.js";
+import { applied, difference, MOST, renderCompare } from "./compare.js";
 import { FIELDS, flatten, METHODS, OTHER_METHODS, unflatten } from "./fields.js";
 import { renderForm } from "./form.js";
 import { readNumber } from "./format.js";
@@ -74,6 +75,9 @@ class Calculator {
     this.shown = this.asked;
     /** @type {"built" | "live"} */
     this.state = "built";
+    /** @type {import("./compare.js").Column[]} */
+    this.pins = [];
+    this.beside = 0;
     /** @type {Promise<import("./paste.js").Paste> | undefined} */
     this.boxes = undefined;
     this.saver = Boolean(/** @type {any} */ (navigator).connection?.saveData);
@@ -335,7 +339,7 @@ class Calculator {
 
   /** @param {Element} button */
   pressed(button) {
-    const { change, reset, undo, share, toggle, start, hub, measure, paste } = /** @type {HTMLElement} */ (button).dataset;
+    const { change, reset, undo, share, toggle, start, hub, measure, paste, compare, unpin } = /** @type {HTMLElement} */ (button).dataset;
     if (change) {
       const changes = JSON.parse(change);
       if (button.closest(".aj-levers, .aj-fixes")) {
@@ -352,6 +356,12 @@ class Calculator {
       this.set(before, true);
     } else if (hub) {
       this.askHub(hub);
+    } else if (unpin) {
+      this.pins.splice(Number(unpin), 1);
+      this.pinned();
+    } else if (compare) {
+      this.beside = Number(compare);
+      this.render();
     } else if (paste) {
       this.paste().then((box) => box.read(paste));
     } else if (measure) {
@@ -432,7 +442,9 @@ class Calculator {
   /** @param {import("./link.js").Then} [then] */
   fragment(then) {
     const own = Object.keys(this.request).length > 0;
-    return own ? toFragment({ ...this.start, ...this.request }, then) : "#";
+    const asked = { ...this.start, ...this.request };
+    const pins = this.pins.map((pin) => difference(asked, { ...this.start, ...pin.request }));
+    return own || pins.length ? toFragment(asked, then, pins) : "#";
   }
 
   /** @param {string} hash */
@@ -446,7 +458,38 @@ class Calculator {
       Object.entries(request).filter(([name, value]) => value !== this.start[name]),
     );
     Object.assign(this, { drafts: {}, echoes: {}, faults: {}, undo: [], filled: {} });
+    if (found?.pins.length && !this.pins.length) this.restore(found.pins).catch(() => {}); // without Python: nothing to compare
     this.ask();
+  }
+
+  // Questions side by side
+
+  pin() {
+    if (this.pins.length === MOST) return this.status(html`<p>${this.view.say("compare.full")}</p>`);
+    if (!this.answer) return this.engine.ask(this.text());
+    this.pins.push({ request: { ...this.request }, answer: this.answer });
+    this.pinned();
+    this.find("#aj-compare").scrollIntoView({ block: "start" });
+  }
+
+  pinned() {
+    this.beside = this.pins.length - 1;
+    history.replaceState(null, "", this.fragment(this.answer ? this.now() : undefined));
+    this.render();
+  }
+
+  /**
+   * Pins of a link: each is answered anew.
+   * @param {any[]} changes
+   */
+  async restore(changes) {
+    const asked = { ...this.start, ...this.request };
+    const requests = changes.slice(0, MOST).map((pin) => applied(asked, pin));
+    const answers = await Promise.all(requests.map((request) => this.engine.call("estimate", unflatten(request))));
+    const own = (/** @type {Flat} */ request) => Object.fromEntries(Object.entries(request).filter(([name, value]) => value !== this.start[name]));
+    this.pins = requests.map((request, i) => ({ request: own(request), answer: answers[i] })).filter(({ answer }) => answer.ok);
+    this.beside = this.pins.length - 1;
+    this.render();
   }
 
   // The answer
@@ -531,6 +574,7 @@ class Calculator {
   render() {
     const { view, plan, sources, request, drafts, faults, echoes, dataOpen, file } = this;
     morph(this.find(".aj-ask"), String(renderForm({ plan, sources, request: { ...request }, drafts, faults, echoes, dataOpen, file }, view)));
+    morph(this.find("#aj-compare"), String(renderCompare(this.pins, this.beside, view)));
     if (!this.answer) return;
     if (this.answer !== this.rendered) {
       this.rendered = this.answer;
@@ -595,6 +639,7 @@ class Calculator {
     const { view } = this;
     const link = new URL(this.answer ? this.fragment(this.now()) : this.fragment(), location.href).href;
     if (what === "print") return print();
+    if (what === "pin") return this.pin();
     if (what === "json") return download("ajuste.json", "application/json", JSON.stringify({ request: JSON.parse(this.text()), answer: this.answer }, null, 2));
     if (what === "csv") return download("ajuste.csv", "text/csv", offersCsv(this.answer));
     const text = what === "link" ? link : this.summary(link);

@@ -28,9 +28,11 @@ const keep = (text) => encodeURIComponent(text).replace(/%(2C|2F|3A|5B|5D|40)/g,
 /**
  * @param {Flat} request
  * @param {Then} [then]
+ * @param {unknown[]} [pins] what is compared, each as its changes to the request
  */
-export function toFragment(request, then) {
+export function toFragment(request, then, pins = []) {
   const parts = Object.entries(request).map(([name, value]) => `${keep(name)}=${keep(write(value))}`);
+  if (pins.length) parts.push(`~c=${keep(JSON.stringify(pins))}`);
   if (then) {
     parts.push(`~v=${keep(then.version)}`, `~d=${keep(then.data)}`);
     parts.push(`~m=${then.middles.map((m) => (m === null ? "" : Number(m.toPrecision(3)))).join(",")}`);
@@ -40,7 +42,7 @@ export function toFragment(request, then) {
 
 /**
  * @param {string} fragment
- * @returns {{request: Flat, then: Then | null} | null} null when the fragment holds no request (a heading's anchor, say)
+ * @returns {{request: Flat, then: Then | null, pins: any[]} | null} null when the fragment holds no request (a heading's anchor, say)
  */
 export function fromFragment(fragment) {
   const parts = fragment.replace(/^#/, "").split("&").filter((part) => part.includes("="));
@@ -55,7 +57,8 @@ export function fromFragment(fragment) {
   }
   if (!Object.keys(request).length) return null;
   const middles = (marks.m ?? "").split(",").map((text) => (text === "" ? null : Number(text)));
-  return { request, then: marks.v && middles.length === 3 ? { version: marks.v, data: marks.d ?? "", middles } : null };
+  const pins = read(marks.c ?? "[]");
+  return { request, pins: Array.isArray(pins) ? pins : [], then: marks.v && middles.length === 3 ? { version: marks.v, data: marks.d ?? "", middles } : null };
 }
 
 /** @param {string} text */

@@ -18,6 +18,7 @@ export function renderPage(answer, form, view) {
     <div class="aj-reply">
       <noscript><p class="aj-status">${view.say("noscript")}</p></noscript>
       <div class="aj-status" id="aj-status" hidden></div>
+      <div id="aj-compare"></div>
       <div class="aj-answer" id="aj-answer">${renderAnswer(answer, view, { state: "built" })}</div>
       ${renderTools(view)}
     </div>

@@ -424,6 +424,7 @@ function grid(answer, view) {
   const methods = [...new Set(answer.grid.map((/** @type {any} */ cell) => cell.method))];
   return html`<section class="aj-grid" id="grid">
     <h3>${view.say(answer.plan.mode === "have-budget" ? "grid.budget" : "grid.title")}</h3>
+    ${largest(answer.grid, methods.map(String), view)}
     <div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("grid.title")}"><table>
       <thead><tr><th scope="col">${view.say("field.model")}</th>${methods.map((m) => html`<th scope="col">${view.value("method", m)}</th>`)}</tr></thead>
       <tbody>${[...models].map(
@@ -435,6 +436,18 @@ function grid(answer, view) {
         })}</tr>`,
       )}</tbody></table></div>
   </section>`;
+}
+
+/** The largest model that fits, for each method. @param {any[]} cells @param {string[]} methods @param {View} view */
+function largest(cells, methods, view) {
+  const size = (/** @type {any} */ cell) => view.names.models[cell.model]?.parameters ?? 0;
+  const list = methods.flatMap((method) => {
+    const fitting = cells.filter((cell) => cell.method === method && cell.verdict === "fits");
+    if (!fitting.length) return [];
+    const best = fitting.reduce((a, b) => (size(b) > size(a) ? b : a));
+    return [view.say("grid.largestOf", { method: view.value("method", method), model: view.model(best.model) })];
+  });
+  return list.length > 0 && html`<p>${view.say("grid.largest", { list: list.join(" · ") })}</p>`;
 }
 
 /** @param {Answer} answer @param {View} view @param {(id: string) => boolean} open */
@@ -694,7 +707,7 @@ function formulas(answer, view) {
 function closing(answer, view, state) {
   const date = view.format.date(answer.versions.data);
   return html`<footer class="aj-closing">
-    <p class="aj-share">${["link", "summary", "json", "csv", "print"].map(
+    <p class="aj-share">${["pin", "link", "summary", "json", "csv", "print"].map(
       (what) => html`<button type="button" data-share="${what}">${view.say(`share.${what}`)}</button> `,
     )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
