@@ -73,7 +73,6 @@ def _oom(asked: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
 
 def _files(asked: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     """`{"request": …, "target": …, "offer": index or null, "language": …}` → the files that start the run."""
-    from .answer import estimate
     from .launch import run_files
 
     answer = estimate(asked.get("request") or {}, catalog)
