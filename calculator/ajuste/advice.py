@@ -88,6 +88,8 @@ def about_memory(q: Question) -> Iterator[Piece]:
         yield "fp32-base", "warning", "guide/methods/lora/", {"gib": 2.0 * parameters(q.arch) / GIB}
     if plan.trains_base and parameters(q.arch) > 3e9 and not any(r.placement.count == 1 for r in q.ranking.ranked):
         yield "full-needs-many", "warning", "guide/methods/", {"gib": memory.required.mid / GIB}
+    if plan.assume_family:
+        yield "assumed-family", "serious", "methodology/", {"family": plan.assume_family}
     if plan.save.merge:
         merged = 2.0 * parameters(q.arch) / GB
         yield "merge-memory", "note", "guide/memory/moments/", {"gb": merged}

@@ -47,18 +47,19 @@ _INNER = ("text_config", "language_config", "llm_config", "thinker_config")
 _FLAT_WRAPPERS = {"qwen2_vl": "qwen2_vl_text", "qwen2_5_vl": "qwen2_5_vl_text"}
 
 
-def read_architecture(config: dict[str, Any]) -> Architecture:
+def read_architecture(config: dict[str, Any], assumed: str | None = None) -> Architecture:
     """Architecture of a Hugging Face config.json object.
+
+    Args:
+        assumed: the family that a `model_type` we do not know is read as; the ranges are then much wider.
 
     Raises:
         RequestError: `unknown-architecture` for a `model_type` we do not know (with the nearest known ones),
             `bad-config` for numbers that are missing or do not fit together.
     """
     outer, config, kind = config, *_text_config(config)
-    family = FAMILIES.get(kind) if isinstance(kind, str) else None
-    if family is None or not isinstance(kind, str):
-        near = near_matches(kind, FAMILIES) if isinstance(kind, str) else ()
-        raise RequestError("unknown-architecture", "model.model_type", kind, suggestions=near)
+    kind = _family_name(kind, assumed)
+    family = FAMILIES[kind]
     read = Reader(config | {"model_type": kind})
     hidden = read.number("hidden_size", "n_embd", "d_model", "n_embed")
     vocabulary = read.number("vocab_size", "padded_vocab_size")
@@ -89,6 +90,28 @@ def read_architecture(config: dict[str, Any]) -> Architecture:
 def parameters(architecture: Architecture) -> float:
     """Exact number of parameters: layers, embedding, head (once when tied), norms, vision tower."""
     return architecture.parameters + architecture.vision
+
+
+def _family_name(kind: object, assumed: str | None) -> str:
+    """The `model_type` to read a config by: its own, or the assumed one where nobody has read its own."""
+    known = isinstance(kind, str) and kind in FAMILIES
+    if assumed is None:
+        if known:
+            return str(kind)
+        near = near_matches(kind, FAMILIES) if isinstance(kind, str) else ()
+        raise RequestError("unknown-architecture", "model.model_type", kind, suggestions=near)
+    if known:
+        raise RequestError(
+            "inconsistent",
+            "assume_family",
+            es=f"La arquitectura {kind} es conocida: no hace falta suponerla.",
+            en=f"The architecture {kind} is known: nothing has to be assumed.",
+        )
+    if assumed not in FAMILIES:
+        raise RequestError(
+            "unknown-architecture", "assume_family", assumed, suggestions=near_matches(assumed, FAMILIES)
+        )
+    return assumed
 
 
 def _text_config(config: dict[str, Any]) -> tuple[dict[str, Any], object]:

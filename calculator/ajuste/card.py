@@ -42,6 +42,8 @@ def card_of(plan: Plan) -> Card:
     sharded = plan.parallel.strategy not in ("none", "ddp")
     kind = "full" if plan.trains_base else "quantised" if plan.is_quantized else "adapter"
     residual = _assumption(f"residual-{kind}-sharded" if sharded else f"residual-{kind}")
+    if plan.assume_family:
+        residual = _assumption("residual-assumed-family")
     gathers = plan.parallel.strategy in ("zero3", "fsdp1", "fsdp2")
     blocks, slack = _assumption("reserved-blocks"), _assumption(f"allocator-slack{'-sharded' if gathers else ''}")
     lengths = Range(*[value * length_spread(plan) for value in _assumption("reserved-varied-lengths")])

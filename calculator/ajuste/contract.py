@@ -110,6 +110,7 @@ HOURS = number(0, 1_000_000, null=True)
 
 REQUEST: dict[str, Field] = {
     "model": Field(("string", "object"), 1, 200),
+    "assume_family": text(60, null=True),
     "method": choice(*METHODS),
     "quantization": choice("none", "nf4", "nf4-nested", "int8", "gptq-int4", "fp8"),
     "precision": choice("bf16", "fp16", "bf16-mixed", "fp16-mixed", "bf16-master", "fp8-mixed", "fp32", null=True),

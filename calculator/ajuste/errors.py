@@ -48,8 +48,10 @@ MESSAGES = {
     },
     "inconsistent": {"es": "{es}", "en": "{en}"},
     "unknown-architecture": {
-        "es": "No sé calcular la arquitectura {value}.",
-        "en": "The architecture {value} cannot be computed.",
+        "es": "No sé calcular la arquitectura {value}. Si se parece a una conocida, dilo en «assume_family»: el margen "
+        "será mucho más ancho.",
+        "en": "The architecture {value} cannot be computed. If it is like a known one, say so in “assume_family”: the "
+        "range will be much wider.",
     },
     "bad-config": {
         "es": "El config.json no es coherente: {es}",

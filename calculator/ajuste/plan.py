@@ -150,6 +150,7 @@ class Plan(NamedTuple):
     """A request with every field resolved. None only where the contract says null (and `precision` of PEFT methods)."""
 
     model: str | dict[str, Any]
+    assume_family: str | None  # model_type that an architecture we do not know is counted as
     method: str
     quantization: str
     precision: str | None

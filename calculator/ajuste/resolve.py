@@ -33,7 +33,7 @@ WEIGHT_DTYPE = {
 def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architecture]:
     """The plan and the model's architecture. Raises `RequestError` only."""
     asked = check_request(request)
-    model, architecture = _model(asked["model"], catalog)
+    model, architecture = _model(asked["model"], catalog, asked.get("assume_family"))
     values, origin = _with_presets(asked)
     values["model"] = model
     _derive(values, origin, asked, catalog)
@@ -41,11 +41,13 @@ def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architectu
     return _plan(values, origin), architecture
 
 
-def _model(asked: str | dict[str, Any], catalog: Catalog) -> tuple[str | dict[str, Any], Architecture]:
+def _model(
+    asked: str | dict[str, Any], catalog: Catalog, family: str | None
+) -> tuple[str | dict[str, Any], Architecture]:
     if isinstance(asked, dict):
-        return asked, read_architecture(asked)
+        return asked, read_architecture(asked, family)
     row = find_model(catalog, asked)
-    return row["id"], read_architecture(row["config"])
+    return row["id"], read_architecture(row["config"], family)
 
 
 # ------------------------------------------------------------------------------------------------- presets

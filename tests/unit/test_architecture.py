@@ -2,6 +2,7 @@
 
 import pytest
 
+from ajuste import estimate, load_catalog
 from ajuste.architecture import parameters, read_architecture
 from ajuste.errors import RequestError
 from ajuste.families import FAMILIES
@@ -132,3 +133,42 @@ def test_a_broken_config_names_the_field(change, field):
         read_architecture(LLAMA | change)
     assert refused.value.code == "bad-config"
     assert refused.value.field == field
+
+
+# --------------------------------------------------------------------------------------- an unknown architecture
+
+NEW = LLAMA | {"model_type": "llama9"}
+
+
+def test_an_unknown_architecture_is_refused_with_the_nearest_known():
+    answer = estimate({"model": NEW, "method": "qlora"}, load_catalog("{}"))
+    assert answer["error"]["code"] == "unknown-architecture"
+    assert "llama9" in answer["error"]["message"]["en"]
+    assert "llama" in answer["error"]["suggestions"]
+
+
+def test_an_unknown_architecture_may_be_assumed_with_a_wide_range_that_says_so():
+    catalog = load_catalog("{}")
+    assumed = estimate({"model": NEW, "method": "qlora", "assume_family": "llama"}, catalog)
+    known = estimate({"model": NEW | {"model_type": "llama"}, "method": "qlora"}, catalog)
+    mine, theirs = (answer["memory"]["required_gib"] for answer in (assumed, known))
+    assert mine["mid"] == theirs["mid"]
+    assert mine["low"] < 0.8 * mine["mid"] < 1.3 * mine["mid"] < mine["high"]
+    assert theirs["low"] > 0.9 * theirs["mid"]
+    told = next(piece for piece in assumed["advice"] if piece["id"] == "assumed-family")
+    assert told["severity"] == "serious"
+    assert told["values"] == {"family": "llama"}
+
+
+@pytest.mark.parametrize(
+    ("model", "family", "code"),
+    [
+        ("llama9", "lama", "unknown-architecture"),
+        ("llama", "mistral", "inconsistent"),
+        ("llama", "lama", "inconsistent"),
+    ],
+)
+def test_an_assumption_that_makes_no_sense_is_refused(model: str, family: str, code: str):
+    request = {"model": NEW | {"model_type": model}, "method": "lora", "assume_family": family}
+    error = estimate(request, load_catalog("{}"))["error"]
+    assert (error["code"], error["field"]) == (code, "assume_family")
