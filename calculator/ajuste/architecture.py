@@ -13,7 +13,7 @@ from .config import Reader
 from .errors import RequestError, near_matches
 from .families import FAMILIES, Family
 from .layers import NORM_WEIGHTS, Layer, Linear, read_layers
-from .vision import vision_parameters
+from .vision import Tower, read_tower
 
 __all__ = ["Architecture", "Layer", "Linear", "parameters", "read_architecture"]
 
@@ -31,10 +31,15 @@ class Architecture(NamedTuple):
     logit_softcap: bool
     attention_softcap: bool
     outside: int  # parameters outside layers, embedding and head: final norm, learned positions
-    vision: int  # parameters of the vision tower and its projector
+    tower: Tower  # vision tower and its projector
     embedding: float  # vocabulary × hidden
     depth: float  # layers
     parameters: float  # of the language model
+
+    @property
+    def vision(self) -> int:
+        """Parameters of the vision tower and its projector."""
+        return self.tower.parameters
 
     @property
     def is_moe(self) -> bool:
@@ -80,7 +85,7 @@ def read_architecture(config: dict[str, Any], assumed: str | None = None) -> Arc
         logit_softcap=bool(config.get("final_logit_softcapping", family.softcap or None)),
         attention_softcap=bool(config.get("attn_logit_softcapping", family.softcap or None)),
         outside=outside,
-        vision=vision_parameters(outer, hidden),
+        tower=read_tower(outer, hidden),
         embedding=embedding,
         depth=sum(layer.count for layer in layers),
         parameters=int(inside) + embedding * (1 if tied else 2) + outside,

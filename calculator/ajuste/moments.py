@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from . import activations, optimizer, sharding
 from .layer_work import Point, active_ffn, adapter_casts, backward_points, dequantised, forward_points
 from .loss import loss_points
+from .vision import tower_activations
 
 if TYPE_CHECKING:
     from .case import Case
@@ -45,6 +46,11 @@ def instants(c: Case) -> list[Instant]:
 def rotary_tables(c: Case) -> float:
     """Sine and cosine of the positions, shared by all layers. Unit: bytes. Formula: 2 × S × head size × 2 or 4."""
     return 2.0 * c.residual * c.layer.head_dim * c.sequence if c.arch.rotary else 0.0
+
+
+def outside_layers(c: Case) -> float:
+    """What waits beside the layers: tables of positions, and a trained vision tower's activations. Unit: bytes."""
+    return rotary_tables(c) + tower_activations(c)
 
 
 def waiting(c: Case) -> float:
@@ -94,7 +100,7 @@ def final_norm(c: Case) -> float:
 
 def saved_after_forward(c: Case) -> float:
     """Everything that waits for backward when the last layer is done, the autocast copies apart. Unit: bytes."""
-    total = final_norm(c) * c.tokens + rotary_tables(c) + waiting(c) + other_micro_batches(c)
+    total = final_norm(c) * c.tokens + outside_layers(c) + waiting(c) + other_micro_batches(c)
     if not (c.full or c.checkpointed or c.selective) and not _reaches_attention(c):
         first = activations.mixer(c, c.layer)  # no gradient reaches the first layer's attention
         total -= (first + activations.query_key_norms(c, c.layer)) * c.tokens
@@ -115,7 +121,7 @@ def forward_instants(c: Case) -> list[Instant]:
     """The last layer at work, everything below it waiting."""
     copies = c.depth * adapter_casts(c)
     if c.checkpointed:  # autocast keeps its copies of trained weights until the forward ends
-        saved = waiting(c) + rotary_tables(c)
+        saved = waiting(c) + outside_layers(c)
         copies += weight_casts(c, c.depth if c.full else 1)
         copies += 2 * expert_copies(c)
     else:
@@ -158,7 +164,7 @@ def backward_instants(c: Case) -> list[Instant]:
     head, above = _head_gradient(c), 0.0
     if not c.accumulates:
         above = (c.depth - 1) * optimizer.layer_gradients(c)
-    tables, alive = rotary_tables(c) + other_micro_batches(c), c.plan.outputs_alive and c.has_head
+    tables, alive = outside_layers(c) + other_micro_batches(c), c.plan.outputs_alive and c.has_head
     everything, one = waiting(c), activations.waiting_per_token(c, c.layer) * c.tokens
     if c.checkpointed or c.selective:  # the layer at work still has what it waited with
         saved_top, saved_first, casts_top = everything, 2 * everything if c.keeps_inputs else one, 0.0

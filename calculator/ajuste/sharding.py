@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .architecture import Architecture, Layer
 from .plan import Plan
+from .vision import NO_TOWER
 from .weights import PAYLOAD
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def local(arch: Architecture, plan: Plan, stage: str) -> Architecture:
         vocabulary=arch.vocabulary / tensor,
         embedding=embedding,
         parameters=total,
-        vision=arch.vision if stage in ("whole", "first") else 0,
+        tower=arch.tower if stage in ("whole", "first") else NO_TOWER,
     )
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from ajuste.activations import saved_per_token
+from ajuste.architecture import read_architecture
 from ajuste.card import estimate_memory
 from ajuste.case import Case
 from ajuste.catalog import load_catalog
@@ -214,3 +215,58 @@ def test_published_run_on_one_gpu():
     table = fullest_table(*resolve(request, load_catalog("{}")))
     assert table.peak / GIB == pytest.approx(67.46, rel=0.001)
     assert table.peak_moment == "optimizer_step"
+
+
+# ----------------------------------------------------------------------------------------------------- vision
+
+GEMMA = {"model_type": "gemma3", "text_config": LLAMA | {"model_type": "gemma3_text"}} | {
+    "vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "image_size": 896}
+}
+IMAGES = {"image_tokens": 256, "images_per_example": 1}
+
+
+def test_a_trained_tower_keeps_its_own_activations():
+    """4,096 patches × 27 layers × 2 B × (8 × 1152 + 4 × 4304); a frozen tower keeps none."""
+    request = {"model": GEMMA, "method": "full", "precision": "bf16", "gradient_checkpointing": "none"}
+    kept = {
+        name: terms("backward", **request, vision=name, dataset=IMAGES)["activations"]
+        for name in ("frozen", "trained", "absent")
+    }
+    assert kept["trained"] - kept["frozen"] == 4096 * 27 * 2 * (8 * 1152 + 4 * 4304)
+    assert kept["frozen"] == kept["absent"]
+    without = terms("backward", **request, vision="trained")
+    assert without["activations"] == kept["frozen"]
+
+
+def test_a_checkpointed_tower_keeps_one_layer_and_the_inputs():
+    request = {"model": GEMMA, "method": "full", "precision": "bf16", "gradient_checkpointing": "full"}
+    frozen, trained = (
+        terms("forward", **request, vision=name, dataset=IMAGES)["activations"] for name in ("frozen", "trained")
+    )
+    assert trained - frozen == 4096 * 2 * (1152 * 27 + 8 * 1152 + 4 * 4304)
+
+
+def test_images_of_any_size_are_counted_by_their_tokens():
+    """Qwen2.5-VL merges 2 × 2 patches into one token: 1,000 tokens are 4,000 patches, with a gated feed-forward."""
+    tower = {"model_type": "qwen2_5_vl", "hidden_size": 1280, "depth": 32, "intermediate_size": 3420}
+    config = LLAMA | {"model_type": "qwen2_5_vl", "vision_config": tower | {"spatial_merge_size": 2}}
+    request = {"model": config, "method": "full", "precision": "bf16", "gradient_checkpointing": "none"}
+    images = {"image_tokens": 1000, "images_per_example": 2}
+    frozen, trained = (
+        terms("forward", **request, vision=name, dataset=images)["activations"] for name in ("frozen", "trained")
+    )
+    assert trained - frozen == 2 * 4000 * 32 * 2 * (8 * 1280 + 5 * 3420)
+
+
+def test_deepstack_mergers_are_counted():
+    """Qwen3-VL-8B: three mergers more, each (4 × 1152)² + 4 × 1152 × 4096, and 2,304 learned positions."""
+    tower = {"model_type": "qwen3_vl", "hidden_size": 1152, "depth": 27, "intermediate_size": 4304}
+    plain = {"model_type": "qwen3_vl", "text_config": LLAMA | {"model_type": "qwen3_vl_text"}} | {
+        "vision_config": tower | {"spatial_merge_size": 2}
+    }
+    deep = plain | {
+        "vision_config": plain["vision_config"]
+        | {"deepstack_visual_indexes": [8, 16, 24], "num_position_embeddings": 2304}
+    }
+    counts = [read_architecture(config).vision for config in (plain, deep)]
+    assert counts[1] - counts[0] == 3 * (4608**2 + 4608 * 4096) + 2304 * 1152
