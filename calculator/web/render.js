@@ -341,6 +341,8 @@ function provenance(offer, answer, view) {
 
 /** From this age on a price is shown as old. */
 const OLD_DAYS = 60;
+/** The youngest class that has an offer leads (FRESH_DAYS and AGEING_DAYS of the estimator). */
+const AGE_CLASSES = [OLD_DAYS, 120];
 
 /** @param {Offer} offer */
 const isOld = (offer) => offer.age_days === null || offer.age_days > OLD_DAYS;
@@ -358,7 +360,10 @@ function picks(answer, view) {
   const maybe = chosen.maybe_cheaper === null ? null : all[chosen.maybe_cheaper];
   return html`<section class="aj-picks" id="picks">
     <h3>${view.say("picks.title")}</h3>
-    <ul>${cards.map(([key, index]) => pick(all[/** @type {number} */ (index)], answer, view, view.say(key)))}</ul>
+    <ul>${cards.map(([key, index]) => {
+      const offer = all[/** @type {number} */ (index)];
+      return pick(offer, answer, view, view.say(key), index === chosen.cheapest ? rule(offer, view) : null);
+    })}</ul>
     ${maybe && html`<p class="aj-maybe">${view.say("pick.maybe", {
       gpu: view.cards(maybe.gpus, maybe.gpu), provider: view.provider(maybe.provider),
       usd: view.format.usd(maybe.usd.mid), age: view.age(maybe.checked, answer.plan.as_of ?? answer.versions.data),
@@ -366,11 +371,21 @@ function picks(answer, view) {
   </section>`;
 }
 
-/** @param {Offer} offer @param {Answer} answer @param {View} view @param {string} title */
-function pick(offer, answer, view, title) {
+/**
+ * Among which offers the cheapest was chosen: the list below may have older prices or spot that cost less.
+ * @param {Offer} offer
+ * @param {View} view
+ */
+function rule(offer, view) {
+  const days = AGE_CLASSES.find((limit) => offer.age_days !== null && offer.age_days <= limit);
+  return days ? view.say("pick.rule", { days }) : view.say("pick.ruleOld");
+}
+
+/** @param {Offer} offer @param {Answer} answer @param {View} view @param {string} title @param {string | null} chosenAmong */
+function pick(offer, answer, view, title, chosenAmong) {
   const { format } = view;
   return html`<li>
-    <h4>${title}</h4>
+    <h4>${title}${chosenAmong && html` <small>${chosenAmong}</small>`}</h4>
     <p class="aj-gpu">${view.cards(offer.gpus, offer.gpu)} <span>${view.provider(offer.provider)}${offer.purchase === "spot" && ` · ${view.say("offers.spot")}`}</span></p>
     <p class="aj-usd"><b>${figure(format.usd(offer.usd.mid))}</b> <span>${format.usdRange(offer.usd)}</span></p>
     <p>${format.duration(offer.hours.mid)} · ${view.say("pick.rate", { price: format.price(offer.usd_per_hour) })} · ${fit(offer, view)}</p>
