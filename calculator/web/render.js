@@ -29,6 +29,8 @@ import { html } from "./html.js";
 
 const SHOWN_OFFERS = 10;
 const SHOWN_LEVERS = 6;
+/** The change that leaves no offer out of the list, nor out of the file that is downloaded. */
+const ALL_OFFERS = JSON.stringify({ "filters.limit": 10_000 });
 
 /**
  * @param {Answer} answer
@@ -472,7 +474,9 @@ function offers(answer, view, open) {
   return html`<section class="aj-offers" id="offers">
     <h3>${view.say("offers.title")}</h3>
     ${filters(answer.plan.filters, view)}
-    <p>${all.length ? view.say("offers.count", { count: total }) : view.say("offers.none")}</p>
+    <p>${all.length ? view.say("offers.count", { count: total }) : view.say("offers.none")}
+      ${all.length > 0 && all.length < total && html`${view.say("offers.shown", { shown: all.length, total })}
+        <button type="button" data-change="${ALL_OFFERS}">${view.say("offers.all")}</button>`}</p>
     ${all.length > 2 && plot(answer, view)}
     ${all.length > 0 && offerTable(all.slice(0, SHOWN_OFFERS), answer, view)}
     ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${open("more-offers") && offerTable(more, answer, view)}</details>`}
