@@ -82,6 +82,7 @@ PASSING: dict[str, Callable[[Case, Instant], float]] = {
     "dequantisation": dequantisation,
 }
 TERMS = (*RESIDENT, *STATES, *PASSING)
+CASE, WORK = "case", "work"  # who else reads assumptions, before the terms do
 # Assumptions that the work of an instant reads, before its terms are told apart, and the terms they enter.
 READ_BY_WORK = {
     "nf4-block": ("dequantisation",),
@@ -123,7 +124,7 @@ class MemoryTable(NamedTuple):
     instants: tuple[Instant, ...]
     columns: dict[str, tuple[float, ...]]
     totals: tuple[float, ...]
-    reads: frozenset[tuple[str, str]]  # (assumption, term that read it; "" = the instants themselves)
+    reads: frozenset[tuple[str, str]]  # (assumption, term that read it; or the case, or the instants' work)
     stage: str  # whole, or the stage of the pipeline
 
     @property
@@ -166,8 +167,9 @@ class MemoryTable(NamedTuple):
 def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID, stage: str = "whole") -> MemoryTable:
     """Evaluate every term at every instant of one rank, with one value per assumption."""
     recorder = _Recorder(values)
-    recorder.term, recorder.seen = "", set()
+    recorder.term, recorder.seen = CASE, set()
     c = Case(plan, arch, recorder, stage)
+    recorder.term = WORK
     moments = tuple(instants(c))
     columns = {}
     for name in TERMS:
@@ -189,16 +191,22 @@ def moved_totals(plan: Plan, arch: Architecture, table: MemoryTable) -> Iterator
     Yields:
         (assumption, "low" or "high", totals)
     """
+    case = Case(plan, arch, MID, table.stage)
     for name in sorted({name for name, _ in table.reads}):
         assumption = ASSUMPTIONS[name]
+        readers = {reader for read, reader in table.reads if read == name}
         for side, value in (("low", assumption.low), ("high", assumption.high)):
             if value == assumption.mid:
                 continue
-            c = Case(plan, arch, MID | {name: value}, table.stage)
-            moments = tuple(instants(c))
+            values = MID | {name: value}
+            c, moments = case, table.instants
+            if CASE in readers:
+                c = Case(plan, arch, values, table.stage)
+            case.a = values
+            if CASE in readers or WORK in readers:
+                moments = tuple(instants(c))
             totals = list(table.totals)
-            readers = {reader for read, reader in table.reads if read == name}
-            for term in TERMS if "" in readers else readers:
+            for term in TERMS if moments is not table.instants else readers:
                 changed = column(term, c, moments)
                 for index, before in enumerate(table.columns[term]):
                     totals[index] += changed[index] - before

@@ -6,6 +6,8 @@ import time
 import pytest
 
 import ajuste
+from ajuste.card import estimate_memory
+from ajuste.resolve import resolve
 
 REQUESTS = {
     "8B QLoRA": {"model": "llama-3.1-8b", "method": "qlora"},
@@ -15,6 +17,7 @@ REQUESTS = {
     "30B-A3B QLoRA": {"model": "qwen3-30b-a3b", "method": "qlora"},
 }
 AIM_MS = 30.0
+MEMORY_AIM_MS = 0.3  # one memory estimate: table, ranges, peaks
 # A machine twice as slow as ours and busy with another process still passes; an algorithm that got worse does not.
 LIMIT_MS = 4 * AIM_MS
 
@@ -34,6 +37,19 @@ def test_one_ranking(name: str, real: ajuste.Catalog):
     took = best_ms(REQUESTS[name], real)
     print(f"{name:18s} {took:6.1f} ms over {len(real.offers)} offers (aim {AIM_MS:.0f})")
     assert took < LIMIT_MS
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_one_memory_estimate(name: str, real: ajuste.Catalog):
+    plan, architecture = resolve(REQUESTS[name], real)
+    spent = []
+    for _ in range(200):
+        started = time.process_time()
+        estimate_memory(plan, architecture)
+        spent.append(1000 * (time.process_time() - started))
+    took = min(spent)
+    print(f"{name:18s} {took:6.3f} ms, memory with its ranges (aim {MEMORY_AIM_MS})")
+    assert took < 4 * MEMORY_AIM_MS
 
 
 def test_it_grows_no_faster_than_the_offers(catalog_data: dict):
