@@ -16,7 +16,7 @@ import { html } from "./html.js";
 /** What an answer says in short. Verdict, numbers and chart all speak of this. */
 /**
  * @typedef {object} Reading
- * @property {"fits" | "tight" | "no"} verdict
+ * @property {"fits" | "several" | "tight" | "no"} verdict several: not on one GPU, but on more
  * @property {string} sentence
  * @property {Band} need GiB, of the whole run, per GPU
  * @property {string} peak moment of the whole run
@@ -116,8 +116,9 @@ function judgeMarket(answer, view, lead) {
   const several = lead && lead.gpus > 1 ? lead : gpus.filter((/** @type {GpuRow} */ row) => row.verdict !== "no").sort((/** @type {GpuRow} */ a, /** @type {GpuRow} */ b) => a.count - b.count)[0];
   if (several) {
     const cards = view.cards(several.gpus ?? several.count, several.gpu ?? several.id);
-    const key = several.verdict === "fits" ? "verdict.several" : "verdict.severalTight";
-    return { verdict: several.verdict, sentence: view.say(key, { cards }), usable, row: null };
+    const fits = several.verdict === "fits";
+    const sentence = view.say(fits ? "verdict.several" : "verdict.severalTight", { cards });
+    return { verdict: fits ? "several" : "tight", sentence, usable, row: null };
   }
   const short = roomiest ? view.format.gib(-roomiest.headroom_gib) : "";
   const card = roomiest ? view.cards(roomiest.count, roomiest.id) : "";
@@ -222,6 +223,7 @@ export function renderStrip(answer, view) {
 
 const ICONS = {
   fits: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="10"/><path d="m7.5 12.5 3 3 6-6.5"/></svg>`,
+  several: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M8 8h13v13H8z"/><path d="M4 16H3V3h13v1"/></svg>`,
   tight: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2.5 22.5 21h-21z"/><path d="M12 9.5v5.5m0 2.5v.1"/></svg>`,
   no: html`<svg class="aj-icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M8 2h8l6 6v8l-6 6H8l-6-6V8z"/><path d="m8.5 8.5 7 7m0-7-7 7"/></svg>`,
 };
