@@ -428,10 +428,21 @@ export function changeWords(change, view) {
 export function leverEffect(lever, view) {
   const effects = [];
   if (lever.saves_gib > 0.05) effects.push(view.say("lever.saves", { gib: view.format.gib(lever.saves_gib) }));
-  if (lever.slowdown > 1.005) effects.push(view.say("lever.slower", { percent: view.format.percent(lever.slowdown - 1) }));
-  else if (lever.slowdown < 0.995) effects.push(view.say("lever.faster", { percent: view.format.percent(1 / lever.slowdown - 1) }));
-  else if (lever.slowdown) effects.push(view.say("lever.same"));
+  if (lever.slowdown) effects.push(pace(lever.slowdown, view));
   return effects.join(" · ");
+}
+
+/**
+ * A change of pace as people say it: a percentage, and from twice on how many times.
+ * @param {number} slowdown time after over time before
+ * @param {View} view
+ */
+function pace(slowdown, view) {
+  const slower = slowdown > 1;
+  const times = slower ? slowdown : 1 / slowdown;
+  if (times < 1.005) return view.say("lever.same");
+  if (times < 2) return view.say(slower ? "lever.slower" : "lever.faster", { percent: view.format.percent(times - 1) });
+  return view.say(slower ? "lever.timesSlower" : "lever.timesFaster", { times: view.format.figures(times, 2) });
 }
 
 /** The models × methods grid of the modes that start from a card or from money. @param {Answer} answer @param {View} view */
