@@ -135,19 +135,33 @@ function usableLine(view, card, gib) {
 }
 
 /**
+ * The hours of the leading offer, else of the card; none where the job does not fit.
+ * @param {Answer} answer
+ * @param {Reading} reading
+ * @returns {Band | null}
+ */
+function hoursOf(answer, reading) {
+  if (reading.lead) return reading.lead.hours;
+  return reading.verdict === "no" ? null : (answer.time?.hours ?? null);
+}
+
+/** What stands where a time or a bill is missing. @param {Reading} reading @param {View} view */
+const missing = (reading, view) => (reading.verdict === "no" ? "—" : view.say("number.none"));
+
+/**
  * The three middle values in words, for the bottom bar, the spoken sentence and the shared link.
  * @param {Answer} answer
  * @param {View} view
  */
 export function summarize(answer, view) {
   const reading = read(answer, view);
-  const hours = reading.lead ? reading.lead.hours : answer.time?.hours;
+  const hours = hoursOf(answer, reading);
   return {
     verdict: reading.verdict,
     sentence: reading.sentence,
     memory: view.format.gib(reading.need.mid),
-    time: hours ? view.format.duration(hours.mid) : view.say("number.none"),
-    bill: reading.lead ? view.format.usd(reading.lead.usd.mid) : view.say("number.none"),
+    time: hours ? view.format.duration(hours.mid) : missing(reading, view),
+    bill: reading.lead ? view.format.usd(reading.lead.usd.mid) : missing(reading, view),
     middles: [reading.need.mid, hours?.mid ?? null, reading.lead?.usd.mid ?? null],
   };
 }
@@ -169,7 +183,7 @@ export function renderAnswer(answer, view, { state = "live", undo = [], open = (
     ["moments", view.say("fold.moments"), true, () => moments(answer, view)],
     ["gpus", view.say("fold.gpus"), answer.gpus.length > 0, () => gpuTable(answer, view)],
     ["bill", view.say("fold.bill"), reading.lead !== null, () => bill(reading.lead, view)],
-    ["time", view.say("fold.time"), answer.time !== null, () => time(answer.time, view)],
+    ["time", view.say("fold.time"), answer.time !== null && hoursOf(answer, reading) !== null, () => time(answer.time, view)],
     ["notes", notesTitle(answer, view), notesOf(answer, view).length > 0, () => notes(answer, view)],
     ["formulas", view.say("fold.formulas"), true, () => formulas(answer, view)],
   ];
@@ -263,16 +277,16 @@ function figure(text) {
 function numbers(answer, view, reading) {
   const { lead, need } = reading;
   const { format } = view;
-  const hours = lead ? lead.hours : answer.time?.hours;
+  const hours = hoursOf(answer, reading);
   const card = lead ? view.cards(lead.gpus, lead.gpu) : answer.plan.gpu && view.gpu(answer.plan.gpu);
-  const none = view.say("number.none");
+  const none = missing(reading, view);
   return html`<dl class="aj-numbers">
     <div><dt>${view.say("number.memory")}</dt>
       <dd class="aj-figure">${figure(format.gib(need.mid))}</dd><dd>${format.gibRange(need)}</dd>
       <dd class="aj-note">${view.say("number.memoryNote", { batch: answer.plan.micro_batch ?? 1 })}</dd></div>
     <div><dt>${view.say("number.time")}</dt>
       <dd class="aj-figure">${hours ? figure(format.duration(hours.mid)) : none}</dd><dd>${hours && format.durationRange(hours)}</dd>
-      <dd class="aj-note">${card && view.say("number.timeNote", { gpu: card })}</dd></div>
+      <dd class="aj-note">${hours ? card && view.say("number.timeNote", { gpu: card }) : reading.verdict === "no" && view.say("number.noFit")}</dd></div>
     <div><dt>${view.say("number.bill")}</dt>
       <dd class="aj-figure">${lead ? figure(format.usd(lead.usd.mid)) : none}</dd><dd>${lead && format.usdRange(lead.usd)}</dd>
       <dd class="aj-note">${lead && view.say("number.billNote", { provider: view.provider(lead.provider) })}</dd></div>
