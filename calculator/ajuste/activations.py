@@ -145,7 +145,10 @@ def _upcast_inputs(c: Case, targets: tuple[Any, ...]) -> float:
 
 
 def mixer(c: Case, y: Layer) -> float:
-    """Tensors that mixing the tokens keeps: attention, latent attention or a recurrent mixer. Bytes per token."""
+    """Tensors that mixing the tokens keeps.
+
+    Unit: bytes per token. Formula: `attention`, `latent_attention`, or of a recurrent mixer 3e × its state.
+    """
     if y.mixer == "recurrent":
         return 3 * c.attention_bytes * y.state
     if y.mixer == "latent":

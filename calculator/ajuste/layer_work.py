@@ -57,17 +57,23 @@ def direction_norm(c: Case) -> float:
 
 
 def gate_gradients(c: Case) -> float:
-    """Bytes per token and feed-forward width that the gate's backward needs at once; fused kernels write in place."""
+    """What the gate's backward needs at once; fused kernels write in place.
+
+    Unit: bytes per token and feed-forward width. Formula: 2m, fused or ungated m.
+    """
     return c.mlp_bytes * (1 if c.fused_mlp or not c.arch.traits.gated else 2)
 
 
 def active_ffn(c: Case) -> float:
-    """Feed-forward width that one token passes."""
+    """Feed-forward width that one token passes. Unit: numbers per token. Formula: f + chosen experts × their width."""
     return c.layer.ffn + c.layer.experts_per_token * c.layer.expert_ffn
 
 
 def worked_ffn(c: Case) -> float:
-    """Feed-forward width at work at once: experts that are modules of their own run one after the other."""
+    """Feed-forward width at work at once: experts that are modules of their own run one after the other.
+
+    Unit: numbers per token. Formula: f + chosen × width ÷ experts; fused experts all that `active_ffn` says.
+    """
     y = c.layer
     if y.experts and c.plan.quantize_moe_experts:
         return y.ffn + y.experts_per_token * y.expert_ffn / y.experts[0].copies

@@ -39,7 +39,7 @@ def kept_logits(c: Case) -> float:
 
 
 def hidden_bytes(c: Case) -> float:
-    """The head's input: h per token, in fp32 after an upcast or with fp32 weights and no autocast."""
+    """The head's input. Unit: bytes. Formula: 2h·T; 4h·T after an upcast or with fp32 weights and no autocast."""
     return (4 if c.upcast or (c.residual == 4 and not c.autocast) else 2) * c.hidden * c.tokens
 
 

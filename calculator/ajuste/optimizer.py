@@ -25,7 +25,10 @@ def optimizer_states(c: Case) -> float:
 
 
 def state_bytes(c: Case) -> float:
-    """All optimizer states, wherever they live, before they are shared out. Unit: bytes."""
+    """All optimizer states, wherever they live, before they are shared out.
+
+    Unit: bytes. Formula: moments × bytes × trained; LOMO keeps none.
+    """
     kind = c.plan.optimizer.removeprefix("paged-")
     if c.plan.method == "lomo":
         return 0.0
@@ -58,7 +61,10 @@ def _galore_bytes(c: Case, kind: str) -> float:
 
 
 def paged_states(c: Case) -> float:
-    """States of paged optimizers: managed memory, which the driver moves to the host under pressure. Unit: bytes."""
+    """States of paged optimizers: managed memory, which the driver moves to the host under pressure.
+
+    Unit: bytes. Formula: as `optimizer_states`. Source: CUDA unified memory, bitsandbytes' paged optimizers.
+    """
     return state_bytes(c) * c.state_share if c.plan.optimizer.startswith("paged") else 0.0
 
 
@@ -91,7 +97,7 @@ def kept_gradients(c: Case) -> float:
 
 
 def layer_gradients(c: Case) -> float:
-    """Gradients that one layer of average size leaves behind. Unit: bytes."""
+    """Gradients that one layer of average size leaves behind. Unit: bytes. Formula: bytes × layers' trained ÷ L."""
     if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
         return 0.0
     if not c.full and not c.flat_gradients:

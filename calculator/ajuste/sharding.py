@@ -90,7 +90,10 @@ def _local_layer(y: Layer, tensor: int, experts: int, part: float) -> Layer:
 
 
 def layer_bytes(c: Case) -> float:
-    """Weights of the largest layer as they are gathered: 16 bit, or packed when the base is quantised."""
+    """Weights of the largest layer as they are gathered.
+
+    Unit: bytes. Formula: 2 × layer, packed × payload when the base is quantised, + its adapters.
+    """
     y = c.layer
     packed = y.linear_weights + (y.expert_weights if c.plan.quantize_moe_experts else 0) if c.quantized else 0
     rest = 4 if c.upcast else c.weight
@@ -98,7 +101,10 @@ def layer_bytes(c: Case) -> float:
 
 
 def root_bytes(c: Case) -> float:
-    """Embedding, head and final norm, gathered with the outermost unit and kept until the step ends."""
+    """Embedding, head and final norm, gathered with the outermost unit and kept until the step ends.
+
+    Unit: bytes. Formula: (V·h, twice when untied, + norms) × 2, × 4 after an upcast.
+    """
     return (c.arch.embedding * c.embeddings + c.arch.outside) * (4 if c.upcast else c.weight)
 
 

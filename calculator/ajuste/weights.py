@@ -19,6 +19,7 @@ def packed_weights(plan: Plan, arch: Architecture) -> float:
     """Number of weights a quantiser packs: the linears of the layers; experts too while they are linear modules.
 
     Embeddings, head, norms, biases and (from transformers 5 on) fused experts stay in 16 or 32 bit.
+    Unit: weights. Formula: Σ layers (linears, + experts) + the vision tower.
     """
     if not plan.is_quantized:
         return 0.0
@@ -39,7 +40,10 @@ def weights(c: Case) -> float:
 
 
 def base_bytes(c: Case) -> float:
-    """All weights of the base as they are stored, before they are shared out. Unit: bytes."""
+    """All weights of the base as they are stored, before they are shared out.
+
+    Unit: bytes. Formula: packed × payload + the rest × 2 or 4.
+    """
     packed = c.packed
     rest = 4 if c.upcast else c.stored
     tower = c.arch.vision if c.plan.vision != "absent" else 0

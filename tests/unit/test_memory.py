@@ -1,7 +1,13 @@
 """Memory, against numbers worked by hand."""
 
+import inspect
+import re
+from collections.abc import Callable
+
 import pytest
 
+from ajuste import activations, layer_work, loss, memory, optimizer, sharding, vision, weights
+from ajuste import formulas as formula_texts
 from ajuste.activations import saved_per_token
 from ajuste.architecture import read_architecture
 from ajuste.card import estimate_memory
@@ -270,3 +276,31 @@ def test_deepstack_mergers_are_counted():
     }
     counts = [read_architecture(config).vision for config in (plain, deep)]
     assert counts[1] - counts[0] == 3 * (4608**2 + 4608 * 4096) + 2304 * 1152
+
+
+# ------------------------------------------------------------------------------------------------------ the terms
+
+
+def formulas() -> dict[str, Callable[..., object]]:
+    """Every term of the table, and every public function of numbers in the modules they are made of."""
+    found: dict[str, Callable[..., object]] = {**memory.RESIDENT, **memory.STATES, **memory.PASSING, **loss.KINDS}
+    for module in (activations, layer_work, loss, optimizer, sharding, vision, weights):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            of_numbers = function.__annotations__.get("return") == "float"
+            if of_numbers and not name.startswith("_") and function.__module__ == module.__name__:
+                found[f"{module.__name__.rpartition('.')[2]}.{name}"] = function
+    return found
+
+
+@pytest.mark.parametrize("name", formulas())
+def test_a_term_is_a_screen_with_its_unit_and_its_formula(name: str):
+    function = formulas()[name]
+    told = inspect.getdoc(function) or ""
+    assert len(inspect.getsourcelines(function)[0]) <= 45
+    assert "unit:" in told.lower() or "bytes per token" in told.lower()
+    assert re.search(r"Formula|See `|Source", told), told
+
+
+def test_the_page_names_the_terms_as_the_code_does():
+    written = set(formula_texts.WRITTEN)
+    assert written == set(memory.TERMS)
