@@ -40,8 +40,10 @@ const ALL_OFFERS = JSON.stringify({ "filters.limit": 10_000 });
 export function read(answer, view) {
   const { memory, plan, offers, picks } = answer;
   const lead = offers[picks.cheapest] ?? offers[0] ?? null;
-  const common = { need: memory.whole_run.required_gib, peak: memory.whole_run.peak_moment, lead };
-  return { ...common, ...(plan.gpu ? judgeCard(answer, view) : judgeMarket(answer, view, lead)) };
+  const judgement = plan.gpu ? judgeCard(answer, view) : judgeMarket(answer, view, lead);
+  const { required_gib: need, peak_moment: peak } = memory.whole_run;
+  // Where the card asked for is too small, an offer of several of them is among the picks but answers another question.
+  return { need, peak, lead: judgement.verdict === "no" ? null : lead, ...judgement };
 }
 
 /**
