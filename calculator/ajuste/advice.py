@@ -16,6 +16,7 @@ from .constants import MID
 from .fit import Fitter, Placement
 from .host import disk, host_ram
 from .lengths import mean_tokens, row_tokens
+from .levers import required_mid
 from .memory import GB, GIB
 from .offers import FRESH_DAYS, Ranked, Ranking
 from .plan import Plan
@@ -85,7 +86,11 @@ def about_memory(q: Question) -> Iterator[Piece]:
     if "dataset.examples" not in plan.defaults and plan.dataset.examples >= 50_000:
         yield "dataset-size", "note", "guide/memory/", {"examples": plan.dataset.examples}
     if not plan.trains_base and not plan.is_quantized and plan.base_dtype == "fp32":
-        yield "fp32-base", "warning", "guide/methods/lora/", {"gib": 2.0 * parameters(q.arch) / GIB}
+        # Nobody who did not ask for it expects twice the weights.
+        severity = "serious" if "base_dtype" in plan.defaults else "warning"
+        bf16 = required_mid(plan.replace(base_dtype="bf16"), q.arch)
+        values = {"gib": (required_mid(plan, q.arch) - bf16) / GIB, "bf16_gib": bf16 / GIB}
+        yield "fp32-base", severity, "guide/methods/lora/", values
     if plan.trains_base and parameters(q.arch) > 3e9 and not any(r.placement.count == 1 for r in q.ranking.ranked):
         yield "full-needs-many", "warning", "guide/methods/", {"gib": memory.required.mid / GIB}
     if plan.assume_family:
