@@ -65,7 +65,12 @@ def estimate_json(request: str, catalog: str | Catalog) -> str:
     except Exception as error:  # the contract: whatever happens, a structured error comes back
         fault = RequestError("internal", detail=type(error).__name__)
         answer = {"ok": False, "error": fault.as_dict()}
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return as_json(answer)
+
+
+def as_json(answer: dict[str, Any]) -> str:
+    """An answer as text. Half a character that a request smuggled in ("\\ud800") is no UTF-8: it becomes "?"."""
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
 
 
 def parse(text: object) -> dict[str, Any]:

@@ -5,11 +5,10 @@ A door's modules are imported when it is first opened: most visits never do.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-from .answer import estimate, parse, significant
+from .answer import as_json, estimate, parse, significant
 from .catalog import Catalog
 from .errors import RequestError
 
@@ -31,7 +30,7 @@ def call_json(door: str, text: str, catalog: Catalog) -> str:
         answer = {"ok": False, "error": error.as_dict()}
     except Exception as error:  # whatever was pasted, a structured error comes back
         answer = {"ok": False, "error": RequestError("internal", detail=type(error).__name__).as_dict()}
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return as_json(answer)
 
 
 def tool_of(config: dict[str, Any]) -> str:

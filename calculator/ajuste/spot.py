@@ -137,7 +137,8 @@ def _truncated(rate: float, length: float) -> tuple[float, float]:
 def best(work: float, first: float, checkpoint: float, m: Market) -> Spot:
     """The number of checkpoints with the least expected wall hours.
 
-    Starts at Young's √(2 c / λ) and walks downhill over whole numbers: the expectation is convex in their number.
+    Starts at Young's √(2 c / λ) and walks downhill over whole numbers, faster while it leads down: the expectation is
+    convex in their number.
     """
     if m.rate == 0 or work <= 0:
         return expected(work, first, checkpoint, 1, m)
@@ -153,9 +154,11 @@ def best(work: float, first: float, checkpoint: float, m: Market) -> Spot:
                 if other.wall < found.wall:
                     count, found, moved = candidate, other, True
                     break
-        if not moved:
-            if step == 1:
-                return found
+        if moved:
+            step *= 2  # where checkpoints cost nothing the least lies far away
+        elif step == 1:
+            return found
+        else:
             step = max(1, step // 4)
 
 

@@ -123,12 +123,18 @@ export function flatten(nested, prefix = "") {
  * @param {Flat} flat
  */
 export function unflatten(flat) {
+  // Without a prototype: a link may name "__proto__", and that must stay a field like any other, for Python to refuse.
   /** @type {Record<string, any>} */
-  const nested = {};
+  const nested = Object.create(null);
   for (const [path, value] of Object.entries(flat)) {
     const [group, name] = path.split(".");
     if (name === undefined) nested[group] = value;
-    else (nested[group] ??= {})[name] = value;
+    else {
+      const known = nested[group];
+      const inner = known !== null && typeof known === "object" && !Array.isArray(known) ? known : Object.create(null);
+      nested[group] = inner;
+      inner[name] = value;
+    }
   }
   return nested;
 }

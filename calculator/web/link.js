@@ -22,8 +22,8 @@ function read(text) {
   }
 }
 
-/** @param {string} text Only what would break a link is escaped: it stays readable. */
-const keep = (text) => encodeURIComponent(text).replace(/%(2C|2F|3A|5B|5D|40)/g, decodeURIComponent);
+/** @param {string} text Only what would break a link is escaped: it stays readable. Half a character cannot be. */
+const keep = (text) => encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\uFFFD")).replace(/%(2C|2F|3A|5B|5D|40)/g, decodeURIComponent);
 
 /**
  * @param {Flat} request
@@ -47,9 +47,9 @@ export function toFragment(request, then, pins = []) {
 export function fromFragment(fragment) {
   const parts = fragment.replace(/^#/, "").split("&").filter((part) => part.includes("="));
   /** @type {Flat} */
-  const request = {};
+  const request = Object.create(null);
   /** @type {Record<string, string>} */
-  const marks = {};
+  const marks = Object.create(null);
   for (const part of parts) {
     const [name, text] = [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)].map(decode);
     if (name.startsWith("~")) marks[name.slice(1)] = text;

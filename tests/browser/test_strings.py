@@ -114,6 +114,24 @@ def test_numbers_and_links(root, run_node):
     ]
 
 
+def test_a_crafted_link_stays_a_request(run_node):
+    """A link may hold anything: no prototype is touched, nothing throws, and Python gets it all to refuse."""
+    said = run_node(
+        r"""
+        import { unflatten } from "./fields.js";
+        import { fromFragment, toFragment } from "./link.js";
+        const link = "#model=a&__proto__.polluted=1&constructor.prototype=2&lora=5&lora.rank=4";
+        const crafted = fromFragment(link).request;
+        const nested = unflatten(crafted);
+        console.log(JSON.stringify([
+            ({}).polluted ?? null, Object.keys(nested), nested.lora,
+            toFragment(fromFragment('#model="\\ud800"').request),
+        ]));
+        """
+    )
+    assert said == [None, ["model", "__proto__", "constructor", "lora"], {"rank": 4}, "#model=%EF%BF%BD"]
+
+
 def test_whatever_an_answer_holds_is_escaped(run_node):
     said = run_node(
         """

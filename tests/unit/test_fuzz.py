@@ -154,6 +154,11 @@ def test_a_broken_text_is_an_error(text: str):
     assert_error(answer)
 
 
+@pytest.mark.parametrize("field", ["model", "framework_version"])
+def test_half_a_character_can_still_be_written_as_utf8(field: str):
+    ajuste.estimate_json(json.dumps(GOOD | {field: "\ud800"}), EMPTY).encode()
+
+
 @pytest.mark.parametrize("catalog", ["", "[]", "{", '{"offers": [{}]}', '{"gpus": 7}', '{"models": [{"name": 1}]}'])
 def test_a_broken_catalog_is_an_error(catalog: str):
     answer = json.loads(ajuste.estimate_json(json.dumps(GOOD), catalog))

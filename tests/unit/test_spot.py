@@ -192,6 +192,13 @@ def test_the_best_count_is_the_best_whole_number():
         assert found.wall == pytest.approx(min(walls))
 
 
+def test_free_checkpoints_have_an_end():
+    # Each more is a little better for ever: the search must stop, at about the work without any loss but the restarts.
+    m = Market(1 / 3, 0.5, 0.15)
+    found = best(8.0, 0.3, 0.0, m)
+    assert found.wall == pytest.approx(expected(8.0, 0.3, 0.0, 10**9, m).wall, rel=1e-6)
+
+
 def test_an_interval_given_is_kept():
     # 8 h at one checkpoint each 30 minutes: 16.
     assert every(8.0, 0.3, 0.01, 30.0, Market(0.2, 0.0, 0.1)).checkpoints == 16
