@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from .architecture import Architecture
+from .architecture import Architecture, parameters
 from .case import Case
 from .constants import ASSUMPTIONS, MID
 from .memory import GIB, MemoryTable, fullest_table, memory_table, moved_totals
@@ -35,9 +35,10 @@ class Card(NamedTuple):
     slack: Range  # least slack ÷ allocated
     fixed: Range  # context and NCCL, bytes
     share: float  # of the card that is the trainer's: less than 1 beside a generation engine
+    engine: Range  # smallest card whose other share holds that engine, bytes
 
 
-def card_of(plan: Plan) -> Card:
+def card_of(plan: Plan, arch: Architecture) -> Card:
     """The factors that apply to a plan."""
     sharded = plan.parallel.strategy not in ("none", "ddp")
     kind = "full" if plan.trains_base else "quantised" if plan.is_quantized else "adapter"
@@ -55,9 +56,28 @@ def card_of(plan: Plan) -> Card:
     if plan.parallel.world > 1 and plan.parallel.strategy != "device-map":
         for index, value in enumerate(_assumption("nccl-gib")):
             fixed[index] += GIB * value
-    colocated = plan.task == "grpo" and plan.rl.engine == "colocate"
-    share = 1 - plan.rl.engine_share if colocated else 1.0
-    return Card(residual, blocks, lengths, slack, Range(*fixed), max(share, 0.01))
+    share, engine = 1.0, NOTHING
+    if plan.task == "grpo" and plan.rl.engine == "colocate":
+        share = 1 - plan.rl.engine_share
+        part = max(plan.rl.engine_share, 0.01)
+        engine = Range(*[size / part for size in engine_bytes(plan, arch)])
+    return Card(residual, blocks, lengths, slack, Range(*fixed), max(share, 0.01), engine)
+
+
+def engine_bytes(plan: Plan, arch: Architecture) -> Range:
+    """What a generation engine on the trainer's own GPUs needs of each of them before it starts.
+
+    It has a copy of the weights of its own, whole on every GPU; where training shards them or cuts its tensors, the
+    engine is taken to cut its own over the GPUs of a node (tensor parallelism). Quantised training does not make its
+    copy smaller.
+    Unit: bytes. Formula: (2 × N + sequences × (prompt + completion) × Σ layers 4k) ÷ engine ranks. Source: vLLM refuses
+    to start with a cache shorter than one sequence; `engine-kv-sequences`.
+    """
+    split = plan.parallel.tp > 1 or plan.parallel.strategy in ("zero3", "fsdp1", "fsdp2")
+    ranks = plan.parallel.gpus_per_node if split else 1
+    tokens = plan.rl.prompt_tokens + plan.rl.completion_tokens
+    cache = tokens * sum([4.0 * y.count * y.key for y in arch.layers])
+    return Range(*[(2.0 * parameters(arch) + n * cache) / ranks for n in _assumption("engine-kv-sequences")])
 
 
 def length_spread(plan: Plan) -> float:
@@ -114,7 +134,7 @@ def reserved_range(table: MemoryTable, allocated: Range, card: Card) -> Range:
 
 
 def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range, fixed: Range) -> Range:
-    """Range of `(allocated × (1 + factor) + fixed) ÷ the trainer's share of the card`.
+    """Range of `(allocated × (1 + factor) + fixed) ÷ the trainer's share of the card`, at least the engine's card.
 
     Each assumption moved alone, effects in quadrature per side, then widened by the residual of the class.
 
@@ -134,8 +154,10 @@ def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range
             below += effect * effect
     middle = mid * scale + fixed.mid
     low, high = middle - below**0.5 + card.residual.low * mid, middle + above**0.5 + card.residual.high * mid
-    share = card.share if fixed is card.fixed else 1.0
-    return Range(low / share, middle / share, high / share)
+    if fixed is not card.fixed:  # tensors, not a card
+        return Range(low, middle, high)
+    share, engine = card.share, card.engine
+    return Range(max(low / share, engine.low), max(middle / share, engine.mid), max(high / share, engine.high))
 
 
 class Memory(NamedTuple):
@@ -154,7 +176,7 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     """Table, ranges and peaks of one plan at its micro-batch (1 when automatic)."""
     table = fullest_table(plan, arch)
     ends = [(side, totals) for _, side, totals in moved_totals(plan, arch, table)]
-    card = card_of(plan)
+    card = card_of(plan, arch)
     training = [index for index, instant in enumerate(table.instants) if instant.training]
     everything = range(len(table.instants))
 
@@ -191,7 +213,7 @@ class Footprint:
 
     def __init__(self, plan: Plan, arch: Architecture) -> None:
         self.plan = plan
-        self.card = card_of(plan)
+        self.card = card_of(plan, arch)
         self._arch = arch
         self._near = [_scenarios(plan, arch, plan.sequence_length, batch) for batch in (1, 2)]
         self.sides = [side for side, _ in self._near[0]]

@@ -37,7 +37,7 @@ def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[
 
 def required_mid(plan: Plan, arch: Architecture) -> float:
     """Required memory of the whole run, middle value only. Unit: bytes."""
-    card = card_of(plan)
+    card = card_of(plan, arch)
     return max(memory_table(plan, arch).totals) * (1 + card.slack.mid) + card.fixed.mid
 
 

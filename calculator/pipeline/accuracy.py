@@ -114,7 +114,7 @@ def _point(row: Row, request: dict[str, Any], catalog: Catalog) -> Point:
     plan, architecture = resolve(request, catalog)
     memory = estimate_memory(plan, architecture)
     span = _compared(memory, row)
-    residual = card_of(plan).residual
+    residual = card_of(plan, architecture).residual
     unit = memory.allocated.mid
     bare = Range(span.low - residual.low * unit, span.mid, span.high - residual.high * unit)
     full = _usable(plan.gpu, catalog)

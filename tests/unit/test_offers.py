@@ -295,3 +295,12 @@ def test_processors_do_not_bound_text(catalog):
         for count in (2, 64)
     )
     assert two["tokens_per_second"] == many["tokens_per_second"]
+
+
+def test_a_card_whose_share_is_too_small_for_the_engine_is_no(real):
+    """0.3 × 39.4 GiB = 11.8 GiB, and the engine's copy of Llama 3.1 8B is 15 GiB; 0.3 × 79.1 = 23.7 holds it."""
+    request = {"model": "llama-3.1-8b", "method": "qlora", "task": "grpo", "micro_batch": 1, "sequence_length": 1024}
+    request["rl"] = {"engine": "colocate", "engine_share": 0.3}
+    for gpu, verdict in (("a100-sxm-40gb", "no"), ("a100-sxm-80gb", "fits")):
+        answer = ajuste.estimate(request | {"gpu": gpu, "parallel": {"gpus_per_node": 1}}, real)
+        assert [row["verdict"] for row in answer["gpus"] if row["id"] == gpu] == [verdict]
