@@ -11,6 +11,7 @@ import { readNumber } from "./format.js";
 import { fetchConfig, hubName } from "./hub.js";
 import { fromFragment, toFragment } from "./link.js";
 import { html } from "./html.js";
+import { modelNamed } from "./models.js";
 import { morph } from "./morph.js";
 import { renderAnswer, renderStrip, summarize } from "./render.js";
 import { View } from "./text.js";
@@ -120,6 +121,7 @@ class Calculator {
     }));
     new Combobox(root, models, {
       none: view.say("model.none"),
+      named: (text) => this.modelNamed(text),
       choose: (id) => this.set({ model: id }, true),
       type: (text) => this.typeModel(text),
     });
@@ -230,8 +232,7 @@ class Calculator {
 
   /** The catalog's id of a model, by any of its names. @param {string} name */
   modelNamed(name) {
-    const same = (/** @type {string | null} */ other) => other?.toLowerCase() === name.toLowerCase();
-    return Object.entries(this.view.names.models).find(([id, m]) => [id, m.name, m.hf_id].some(same))?.[0];
+    return modelNamed(name, this.view.names.models);
   }
 
   /**

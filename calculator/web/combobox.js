@@ -28,7 +28,11 @@ export class Combobox {
   /**
    * @param {HTMLElement} root holds the field now and after each rendering
    * @param {Option[]} options
-   * @param {{none: string, choose: (id: string) => void, type: (text: string) => void}} use
+   * @param {object} use
+   * @param {string} use.none what an empty list says
+   * @param {(text: string) => string | undefined} use.named the option that a text means without containing its words
+   * @param {(id: string) => void} use.choose
+   * @param {(text: string) => void} use.type
    */
   constructor(root, options, use) {
     this.root = root;
@@ -65,7 +69,8 @@ export class Combobox {
   /** @param {string} query */
   open(query) {
     const found = matches(query, this.options);
-    this.shown = found.slice(0, MOST);
+    const meant = found.length ? undefined : this.use.named(query);
+    this.shown = meant ? this.options.filter((option) => option.id === meant) : found.slice(0, MOST);
     this.active = -1;
     this.list.innerHTML = String(
       this.shown.length
