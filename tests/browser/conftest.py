@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
 
 import bootstrap
 from web import serve
@@ -97,7 +97,13 @@ def visit(browser: Browser, base: str) -> Iterator[Callable[..., Visit]]:
                 route.abort()
 
         context.route("**/*", guard)
-        page.on("console", lambda m: visitor.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        blocked = "Service Worker registration blocked by Playwright"  # as asked for above
+
+        def hear(message: ConsoleMessage) -> None:
+            if message.type in ("error", "warning") and message.text != blocked:
+                visitor.complaints.append(message.text)
+
+        page.on("console", hear)
         page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
         page.on("response", lambda r: visitor.complaints.append(f"{r.status} {r.url}") if r.status >= 400 else None)
         return visitor
