@@ -29,6 +29,12 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def _share(plan: Plan, experts: float, total: float) -> float:
+    """The part that a rank keeps of numbers spread over the data ranks, where experts have fewer of these."""
+    dense, expert = 1 / plan.parallel.shards, 1 / plan.parallel.expert_shards
+    return dense if dense == expert or not total else (dense * (total - experts) + expert * experts) / total
+
+
 class Case:
     """Everything the terms read. Built once per table."""
 
@@ -78,7 +84,9 @@ class Case:
         self.scored_tokens = self.tokens * scored
         if plan.task == "reward":  # one number per sequence in place of a vocabulary
             self.vocabulary = 1
-        self.accumulates = plan.grad_accum > 1 and not plan.optimizer_in_backward
+        # Megatron's gradients live in a buffer that is never given back.
+        self.keeps_gradients = plan.framework == "megatron" and plan.precision == "bf16-master"
+        self.accumulates = (plan.grad_accum > 1 or self.keeps_gradients) and not plan.optimizer_in_backward
         self.in_flight = sharding.micro_batches_in_flight(plan, self.stage)
 
     def _numerics(self, plan: Plan) -> None:
@@ -164,9 +172,11 @@ class Case:
 
     def _shares(self, plan: Plan) -> None:
         """The part of weights, gradients and states that this rank keeps."""
-        strategy, part = plan.parallel.strategy, 1 / plan.parallel.shards
+        strategy = plan.parallel.strategy
+        experts = sum([y.count * y.expert_weights for y in self.arch.layers])
+        part = _share(plan, experts if self.full else 0.0, self.trainable)
         self.gathers = strategy in ("zero3", "fsdp1", "fsdp2") and plan.parallel.shards > 1
-        self.weight_share = part if self.gathers else 1.0
+        self.weight_share = _share(plan, experts, self.arch.parameters) if self.gathers else 1.0
         self.gradient_share = part if self.gathers or strategy == "zero2" else 1.0
         if strategy.startswith("fsdp") and self.accumulates and not plan.parallel.sync_each_batch:
             self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step

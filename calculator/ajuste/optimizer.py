@@ -76,10 +76,12 @@ def master_weights(c: Case) -> float:
 def gradients(c: Case, i: Instant) -> float:
     """Gradients that exist.
 
-    Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated; else those of this pass so far.
+    Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated (Megatron: always); else those of
+    this pass so far.
     Freed layer by layer when the optimizer runs inside the backward pass.
     """
-    earlier = kept_gradients(c) if c.accumulates and i.training else 0.0
+    resident = c.keeps_gradients and i.moment != "load"
+    earlier = kept_gradients(c) if (c.accumulates and i.training) or resident else 0.0
     return earlier + i.gradients + i.work.gradients
 
 

@@ -72,6 +72,18 @@ class Parallel(NamedTuple):
             return 1
         return max(1, self.world // (self.tp * self.pp * self.replicas))
 
+    @property
+    def expert_tp(self) -> int:
+        """Ranks that cut one expert: as the rest of the layer, unless expert parallelism takes those ranks too."""
+        return self.tp if self.tp * self.pp * self.ep <= self.world else 1
+
+    @property
+    def expert_shards(self) -> int:
+        """Ranks that hold the same experts, over which ZeRO and FSDP spread their states."""
+        if self.strategy in ("none", "device-map", "ddp"):
+            return 1
+        return max(1, self.world // (self.pp * self.ep * self.expert_tp * self.replicas))
+
 
 class Dataset(NamedTuple):
     """How much data, how long."""

@@ -36,8 +36,9 @@ def micro_batches_in_flight(plan: Plan, stage: str) -> int:
 def local(arch: Architecture, plan: Plan, stage: str) -> Architecture:
     """The part of the architecture on one rank: layers of its stage, its share of heads, widths, experts, vocabulary.
 
-    Tensor parallelism cuts heads, feed-forward and vocabulary; expert parallelism cuts the experts; a pipeline or a
-    layer split gives a stage ⌈L ÷ stages⌉ layers, the embedding to the first and the head to the last.
+    Tensor parallelism cuts heads, feed-forward and vocabulary; expert parallelism shares out the experts, whole where
+    it takes the same ranks; a pipeline or a layer split gives a stage ⌈L ÷ stages⌉ layers, the embedding to the first
+    and the head to the last.
     """
     tensor, experts, stage_count = plan.parallel.tp, plan.parallel.ep, plan.parallel.pp
     if plan.parallel.strategy == "device-map":
@@ -45,7 +46,7 @@ def local(arch: Architecture, plan: Plan, stage: str) -> Architecture:
     if tensor == experts == stage_count == 1:
         return arch
     part = ceil(arch.depth / stage_count) / arch.depth
-    layers = tuple(_local_layer(y, tensor, experts, part) for y in arch.layers)
+    layers = tuple(_local_layer(y, tensor, experts, plan.parallel.expert_tp, part) for y in arch.layers)
     embedding = arch.embedding / tensor
     ends = 1 if stage_count > 1 or arch.tied else 2
     total = sum(y.count * y.parameters for y in layers) + embedding * ends + arch.outside
@@ -59,9 +60,9 @@ def local(arch: Architecture, plan: Plan, stage: str) -> Architecture:
     )
 
 
-def _local_layer(y: Layer, tensor: int, experts: int, part: float) -> Layer:
+def _local_layer(y: Layer, tensor: int, experts: int, expert_tensor: int, part: float) -> Layer:
     kept = y.small + y.router
-    expert_weights = y.expert_weights / (tensor * experts)
+    expert_weights = y.expert_weights / (expert_tensor * experts)
     linear_weights = y.linear_weights / tensor
     cut = [
         m._replace(outputs=m.outputs / tensor) if m.role not in ("o", "down") else m._replace(inputs=m.inputs / tensor)
@@ -72,9 +73,9 @@ def _local_layer(y: Layer, tensor: int, experts: int, part: float) -> Layer:
         heads=y.heads / tensor,
         kv_heads=max(y.kv_heads / tensor, min(1, y.kv_heads)),
         ffn=y.ffn / tensor,
-        expert_ffn=y.expert_ffn / tensor,
+        expert_ffn=y.expert_ffn / expert_tensor,
         linears=tuple(cut),
-        experts=tuple(m._replace(copies=m.copies / experts, outputs=m.outputs / tensor) for m in y.experts),
+        experts=tuple(m._replace(copies=m.copies / experts, outputs=m.outputs / expert_tensor) for m in y.experts),
         state=y.state / tensor,
         linear_weights=linear_weights,
         expert_weights=expert_weights,
@@ -136,7 +137,7 @@ def communication_buffers(c: Case, i: Instant) -> float:
     """Buffers in which gradients travel.
 
     Unit: bytes. Formula: DDP one copy of the gradients (its buckets); ZeRO-1/2/3 two buckets of
-    `bucket_elements`; FSDP the gradients of one layer, unsharded.
+    `bucket_elements` (Megatron none); FSDP the gradients of one layer, unsharded.
     """
     strategy, ranks = c.plan.parallel.strategy, c.plan.parallel.data_ranks
     if ranks == 1 or not i.training:
@@ -144,6 +145,8 @@ def communication_buffers(c: Case, i: Instant) -> float:
     if strategy == "ddp":
         return c.trainable * c.kept_gradient
     if strategy.startswith("zero"):
+        if c.keeps_gradients:  # Megatron reduces its gradient buffer in place
+            return 0.0
         elements = c.plan.parallel.bucket_elements or c.a["zero-bucket-elements"]
         return 2 * min(elements, c.trainable) * 2
     if i.moment == "backward" and strategy.startswith("fsdp"):
