@@ -660,7 +660,8 @@ class Calculator {
    */
   summary(link) {
     const lines = ["#verdict h2", "#verdict p", ".aj-numbers", "#picks li"].map((part) => {
-      const found = this.root.querySelector(part);
+      const found = /** @type {Element | undefined} */ (this.root.querySelector(part)?.cloneNode(true));
+      for (const element of found?.querySelectorAll(".aj-links, a, svg") ?? []) element.remove(); // words of links without their links
       return [...(found?.querySelectorAll("dt, dd:not(.aj-note)") ?? [])].map((e) => e.textContent?.trim()).filter(Boolean).join(" ") || found?.textContent?.trim();
     });
     return [...lines, link].filter(Boolean).map((line) => String(line).replace(/\s+/g, " ")).join("\n");
