@@ -13,7 +13,8 @@ from .contract import (
     REQUEST,
     check_request,
 )
-from .errors import RequestError, near_matches
+from .errors import RequestError, near_matches, shorten
+from .peft import TARGETED, fused_expert_parameters, layer_parameters, targets_head
 from .plan import NESTED, Parallel, Plan
 
 # Keys of a preset's table that are conditions, not fields.
@@ -38,7 +39,9 @@ def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architectu
     values["model"] = model
     _derive(values, origin, asked, catalog)
     _refuse_inconsistent(values, asked)
-    return _plan(values, origin), architecture
+    plan = _plan(values, origin)
+    _refuse_targets(plan, architecture)
+    return plan, architecture
 
 
 def _model(
@@ -401,6 +404,26 @@ def _refuse_job(values: dict[str, Any], asked: dict[str, Any]) -> None:
             day_number(values["as_of"])
         except ValueError:
             raise RequestError("wrong-type", "as_of", values["as_of"], "2026-11-30") from None
+
+
+def _refuse_targets(plan: Plan, architecture: Architecture) -> None:
+    """Adapters need a module to sit on: PEFT refuses targets that match none."""
+    if plan.method not in TARGETED or targets_head(architecture, plan):
+        return
+    if any(layer_parameters(y, plan) + fused_expert_parameters(y, plan) for y in architecture.layers):
+        return
+    targets = plan.lora.targets
+    modules = [m.name for y in architecture.layers for m in (*y.linears, *y.experts)]
+    known = tuple(dict.fromkeys([*modules, architecture.traits.names["head"]]))
+    words = (targets,) if isinstance(targets, str) else targets
+    near = [name for word in words for name in near_matches(word, known)]
+    shown = ", ".join([shorten(word) for word in words[:4]]) + ", …" * (len(words) > 4)
+    raise inconsistent(
+        "lora.targets",
+        f"Los adaptadores no encuentran ningún módulo: [{shown}]. El modelo tiene {', '.join(known)}.",
+        f"The adapters find no module: [{shown}]. The model has {', '.join(known)}.",
+        *(dict.fromkeys(near) or known),
+    )
 
 
 def check_filters(plan: Plan, catalog: Catalog) -> None:

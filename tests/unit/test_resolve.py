@@ -5,6 +5,7 @@ import pytest
 import ajuste
 from ajuste.constants import PRESETS
 from ajuste.contract import FRAMEWORKS, REQUEST, check_request
+from ajuste.errors import RequestError
 from ajuste.resolve import CONDITIONS, resolve
 
 from .conftest import LLAMA_8B
@@ -156,3 +157,25 @@ def test_both_languages_say_what_is_wrong():
     assert "base_dtype" in error["message"]["es"]
     assert "base_dtype" in error["message"]["en"]
     assert error["suggestions"] == ["base_dtype", "lora.dtype", "autocast"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "suggested"),
+    [
+        (["zzz"], {"q_proj", "lm_head"}),
+        ([], {"q_proj", "down_proj"}),
+        (["q_porj"], {"q_proj"}),
+        (["Q_PROJ"], {"q_proj"}),
+    ],
+)
+def test_targets_that_match_no_module_are_refused(targets, suggested):
+    with pytest.raises(RequestError) as caught:
+        plan(method="lora", lora={"targets": targets})
+    assert caught.value.as_dict()["code"] == "inconsistent"
+    assert caught.value.field == "lora.targets"
+    assert suggested <= set(caught.value.suggestions)
+
+
+@pytest.mark.parametrize("targets", [["lm_head"], ["zzz", "v_proj"], ["gate_proj"]])
+def test_one_module_is_enough(targets):
+    assert plan(method="lora", lora={"targets": targets}).lora.targets == tuple(targets)
