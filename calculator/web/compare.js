@@ -52,7 +52,7 @@ export function renderCompare(columns, beside, view) {
   const base = middles(first, view);
   const writers = [view.format.gib, view.format.duration, view.format.usd].map((write) => write.bind(view.format));
   const defaults = others.map((column) => quiet(first, column));
-  return html`<section class="aj-compare"><h3>${view.say("compare.title")}</h3>
+  return html`<section class="aj-compare"><h2>${view.say("compare.title")}</h2>
     ${columns.length === 1 && html`<p>${view.say("compare.how")}</p>`}
     ${columns.length > 2 && html`<p class="aj-share aj-which">${others.map(
       (_, i) => html`<button type="button" data-compare="${i + 1}" aria-pressed="${i + 1 === beside ? "true" : "false"}">A · ${LETTERS[i + 1]}</button> `,

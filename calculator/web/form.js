@@ -177,7 +177,7 @@ class Form {
     if (!names.length && !faults.length) return null;
     return html`<div class="aj-others"><p>${names.length > 0 && view.say("settings.other")}</p><ul>${names.map(
       (name) => html`<li>${view.name("field", name)}: ${view.value(name, state.request[name])}
-        <button type="button" data-reset="${name}" aria-label="${view.say("settings.resetField", { field: view.name("field", name) })}">${view.say("settings.remove")}</button></li>`,
+        <button type="button" data-reset="${name}" aria-label="${view.say("settings.removeField", { field: view.name("field", name) })}">${view.say("settings.remove")}</button></li>`,
     )}</ul>${faults.map((name) => this.fault(name))}</div>`;
   }
 
