@@ -180,6 +180,10 @@ class Case:
         self.gradient_share = part if self.gathers or strategy == "zero2" else 1.0
         if strategy.startswith("fsdp") and self.accumulates and not plan.parallel.sync_each_batch:
             self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step
+        # DeepSpeed copies gradients to the host as its buckets fill, and the optimizer finds them there.
+        self.gradients_on_host = strategy in ("zero2", "zero3") and plan.parallel.offload != "none"
+        if self.gradients_on_host:
+            self.gradient_share = 0.0
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
         # FSDP1 hooks the inputs of frozen layers until backward ends: neither they nor their gradients are freed.
         frozen_units = strategy == "fsdp1" and not self.full and self.gathers

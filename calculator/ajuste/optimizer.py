@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import sharding
+
 if TYPE_CHECKING:
     from .case import Case
     from .moments import Instant
@@ -78,8 +80,12 @@ def gradients(c: Case, i: Instant) -> float:
 
     Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated (Megatron: always); else those of
     this pass so far.
-    Freed layer by layer when the optimizer runs inside the backward pass.
+    Freed layer by layer when the optimizer runs inside the backward pass. With ZeRO-2/3 and a host that has the
+    optimizer, one bucket: what is full of it goes to the host. Source: DeepSpeed, `stage_1_and_2.py`, `stage3.py`.
     """
+    if c.gradients_on_host:
+        bucket = min(sharding.bucket_elements(c), c.trainable) * c.gradient if i.moment == "backward" else 0.0
+        return bucket + i.gradients + i.work.gradients
     resident = c.keeps_gradients and i.moment != "load"
     earlier = kept_gradients(c) if (c.accumulates and i.training) or resident else 0.0
     return earlier + i.gradients + i.work.gradients
@@ -114,7 +120,7 @@ def step_temporaries(c: Case) -> float:
     """What the optimizer step allocates for a moment.
 
     Unit: bytes. Formula: fused 0; foreach one copy of the gradients; Adafactor 16 B × the largest tensor; Muon 12 B ×
-    it; DeepSpeed the fp32 copy of its gradients.
+    it; DeepSpeed the fp32 copy of its gradients, under ZeRO-3 of one sub-group.
     """
     largest = max(c.arch.embedding, c.layer.largest_weights) if c.full else 0.0
     kind = c.plan.optimizer
@@ -123,7 +129,8 @@ def step_temporaries(c: Case) -> float:
     if c.plan.method == "galore":  # one matrix after the other
         return 2.0 * c.moment * largest
     if c.master and c.plan.framework != "megatron" and not c.states_on_host:
-        return 4.0 * c.trainable * c.state_share
+        kept = c.trainable * c.state_share
+        return 4.0 * (min(kept, c.a["zero3-sub-group-elements"]) if c.plan.parallel.strategy == "zero3" else kept)
     if kind == "adamw-foreach":
         return c.kept_gradient * c.trainable * c.state_share
     if kind == "adafactor":

@@ -147,8 +147,12 @@ def communication_buffers(c: Case, i: Instant) -> float:
     if strategy.startswith("zero"):
         if c.keeps_gradients:  # Megatron reduces its gradient buffer in place
             return 0.0
-        elements = c.plan.parallel.bucket_elements or c.a["zero-bucket-elements"]
-        return 2 * min(elements, c.trainable) * 2
+        return 2 * min(bucket_elements(c), c.trainable) * 2
     if i.moment == "backward" and strategy.startswith("fsdp"):
         return c.gradient * (c.layer.parameters if c.full else c.layer_adapter)
     return 0.0
+
+
+def bucket_elements(c: Case) -> float:
+    """Gradients that DeepSpeed sends at once. Unit: elements. Source: `reduce_bucket_size`, or the assumption."""
+    return c.plan.parallel.bucket_elements or c.a["zero-bucket-elements"]

@@ -436,11 +436,15 @@ def internevo(row: Row) -> Request:
 
 
 def colossal(row: Row) -> Request:
-    """hpcaitech/ColossalAI: ColossalChat's tables, Llama 2 7B, ZeRO-2 with or without CPU offload, allocated peak.
+    """hpcaitech/ColossalAI: ColossalChat's tables, Llama 2 7B, ZeRO-2, allocated peak.
 
     From applications/ColossalChat: bf16 weights and gradients, fp32 master (HybridAdam), checkpointing, FlashAttention,
     dummy data of the stated length. Its loops hold the logits, the reference model's too, in variables of their own.
     """
+    if row["offload"] != "no":
+        raise NotOfferedError(
+            "its own ZeRO keeps gradients on the GPU while the optimizer is on the host; DeepSpeed's does not"
+        )
     return _base(row) | {
         "framework": "deepspeed",
         "transformers": "4.39",
@@ -456,7 +460,6 @@ def colossal(row: Row) -> Request:
         "parallel": {
             "strategy": "zero2",
             "gpus_per_node": _ranks(row),
-            "offload": "none" if row["offload"] == "no" else "optimizer",
         },
     }
 

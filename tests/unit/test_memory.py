@@ -252,6 +252,28 @@ def test_the_engine_s_own_weights_must_fit_its_share():
     assert card_of(copies, arch).engine.low == pytest.approx(needed)
 
 
+@pytest.mark.parametrize("strategy", ["zero2", "zero3"])
+@pytest.mark.parametrize("gpus", [1, 4])
+def test_offloaded_gradients_leave_one_bucket(strategy: str, gpus: int):
+    """5 × 10⁸ gradients of 2 bytes; accumulated ones wait on the host."""
+    parallel = {"strategy": strategy, "gpus_per_node": gpus, "offload": "optimizer", "bucket_elements": 500_000_000}
+    request = BASE | {"method": "full", "precision": "bf16-master", "framework": "deepspeed", "parallel": parallel}
+    for grad_accum in (1, 8):
+        table = fullest_table(*resolve(request | {"grad_accum": grad_accum}, load_catalog("{}")))
+        largest = {moment: table.terms(index).get("gradients", 0) for moment, index in table.moments().items()}
+        assert largest["optimizer_step"] == largest["forward"] == 0
+        assert 1e9 <= largest["backward"] <= 1e9 + 2 * EMBEDDING
+
+
+def test_zero3_updates_one_sub_group_at_a_time():
+    """Of 8.03 × 10⁹ ÷ 2 elements a rank updates 10⁹ at once; ÷ 16, all of them. ZeRO-2 all at once."""
+    for strategy, gpus, elements in (("zero3", 2, 1e9), ("zero3", 16, N / 16), ("zero2", 2, N / 2)):
+        parallel = {"strategy": strategy, "gpus_per_node": gpus}
+        request = BASE | {"method": "full", "precision": "bf16-master", "framework": "deepspeed", "parallel": parallel}
+        table = fullest_table(*resolve(request, load_catalog("{}")))
+        assert table.terms(table.moments()["optimizer_step"])["temporaries"] == 4 * elements
+
+
 def test_offloaded_states_move_to_the_host():
     parallel = {"strategy": "zero2", "gpus_per_node": 4}
     request = BASE | {"method": "full", "precision": "bf16-master", "framework": "deepspeed", "parallel": parallel}
