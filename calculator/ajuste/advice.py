@@ -13,7 +13,7 @@ from .architecture import Architecture, parameters
 from .card import Memory
 from .catalog import Catalog
 from .constants import MID
-from .fit import Fitter, Placement
+from .fit import Fitter, Placement, runs_on
 from .host import disk, host_ram
 from .lengths import mean_tokens, row_tokens
 from .levers import required_mid
@@ -115,6 +115,8 @@ def about_the_card(q: Question) -> Iterator[Piece]:
         yield "tight", "serious", "guide/run/smoke-test/", {"gpu": gpu.id, "gib": placement.required.high}
     if gpu.supports_bf16 is False:
         yield "no-bf16", "warning", "guide/hardware/", {"gpu": gpu.id}
+    if not runs_on(placement.site.plan, gpu):
+        yield "no-fp8", "serious", "guide/hardware/", {"gpu": gpu.id}
     if gpu.supports_flash_attention_2 is False:
         yield "no-flash-attention", "note", "guide/hardware/", {"gpu": gpu.id}
     if placement.count > 1 and placement.strategy in ("fsdp1", "fsdp2", "zero3") and _is_pcie(placement):

@@ -211,7 +211,7 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
 def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
     """One row of `gpus`."""
     gpu: Gpu = placement.gpu
-    curve = fitter.curve(placement)
+    micro_batch, sequence = fitter.largest(placement)
     return {
         "id": gpu.id,
         "count": placement.count,
@@ -222,8 +222,8 @@ def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
         "required_gib": range_of(placement.required),
         "verdict": placement.verdict,
         "headroom_gib": None if gpu.usable_gib is None else gpu.usable_gib - placement.required.mid,
-        "max_micro_batch": curve.largest_batch(gpu.usable_gib),
-        "max_sequence_length": curve.longest_sequence(gpu.usable_gib, fitter.plan.batch),
+        "max_micro_batch": micro_batch,
+        "max_sequence_length": sequence,
         "tokens_per_second": range_of(placement.tokens_per_second),
     }
 

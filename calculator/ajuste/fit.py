@@ -158,7 +158,7 @@ class Fitter:
             strategy,
             micro_batch,
             accumulate,
-            verdict(required, gpu.usable_gib, gpu.memory_label_gb),
+            verdict(required, gpu.usable_gib, gpu.memory_label_gb) if runs_on(plan, gpu) else "no",
             required,
             self.calibrated.rate(Range(*[one * other for one, other in zip(residual, reached, strict=True)])),
             site,
@@ -227,6 +227,17 @@ class Fitter:
     def curve(self, placement: Placement) -> Curve:
         """The memory curve that a placement was solved on."""
         return placement.site.curve(placement.accumulation > 1, self.arch)
+
+    def largest(self, placement: Placement) -> tuple[int, int | None]:
+        """Largest micro-batch, and longest sequence at the plan's own, that fit; 0 = none, null = of any length.
+
+        The rows of GRPO are prompt and completion, whatever the longest sequence allowed.
+        """
+        gpu, plan, curve = placement.gpu, placement.site.plan, self.curve(placement)
+        if not runs_on(plan, gpu):
+            return 0, 0
+        longest = curve.longest_sequence(gpu.usable_gib, plan.batch)
+        return curve.largest_batch(gpu.usable_gib), None if longest == Footprint.LONGEST else longest
 
 
 class Curve:
@@ -304,6 +315,14 @@ class Inverse:
             if guess + 1 < high and self.needs(guess + 1) > room:
                 return guess
         return low
+
+
+def runs_on(plan: Plan, gpu: Gpu) -> bool:
+    """Whether a card can compute the plan at all: fp8 needs tensor cores that have it, and no framework falls back.
+
+    Source: Transformer Engine and torchao refuse below compute capability 8.9, transformers to quantise to fp8 too.
+    """
+    return gpu.supports_fp8 is not False or "fp8" not in (plan.quantization, (plan.precision or "").partition("-")[0])
 
 
 def in_fp16(plan: Plan) -> Plan:

@@ -81,12 +81,8 @@ def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, An
 
 
 def _fit(fitter: Fitter, placed: Placement) -> dict[str, Any]:
-    curve, usable = fitter.curve(placed), placed.gpu.usable_gib
-    return {
-        "verdict": placed.verdict,
-        "max_micro_batch": curve.largest_batch(usable),
-        "max_sequence_length": curve.longest_sequence(usable, placed.site.plan.batch),
-    }
+    micro_batch, sequence = fitter.largest(placed)
+    return {"verdict": placed.verdict, "max_micro_batch": micro_batch, "max_sequence_length": sequence}
 
 
 def _range(value: Range) -> dict[str, float]:

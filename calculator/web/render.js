@@ -250,7 +250,7 @@ function verdict(answer, view, reading, data) {
   const words = [view.model(plan.model), view.value("method", plan.method), view.value("framework", plan.framework), data];
   const job = words.filter(Boolean).join(" · ");
   const serious = answer.advice.filter((/** @type {any} */ a) => a.severity === "serious" && view.knows(`advice.${a.id}`));
-  const room = reading.row && plan.gpu && reading.row.max_micro_batch > 0;
+  const room = reading.row && plan.gpu && reading.row.max_micro_batch > 0 && reading.row.max_sequence_length > 0;
   return html`<section class="aj-verdict aj-${reading.verdict}" id="verdict">
     ${ICONS[reading.verdict]}
     <div>
@@ -477,7 +477,7 @@ function grid(answer, view) {
         ([model, cells]) => html`<tr><th scope="row">${view.model(model)}</th>${methods.map((m) => {
           const cell = cells.get(String(m));
           return html`<td>${cell && html`${fit(cell, view)} ${cell.verdict !== "no" && html`<small>${
-            cell.usd ? view.format.usd(cell.usd.mid) : view.say("grid.room", { batch: cell.max_micro_batch, length: view.format.number(cell.max_sequence_length) })
+            cell.usd ? view.format.usd(cell.usd.mid) : cell.max_sequence_length && view.say("grid.room", { batch: cell.max_micro_batch, length: view.format.number(cell.max_sequence_length) })
           }</small>`}`}</td>`;
         })}</tr>`,
       )}</tbody></table></div>

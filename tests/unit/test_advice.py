@@ -34,6 +34,7 @@ SITUATIONS = {
     "full-needs-many": {"method": "full", "model": "llama-3.1-70b", "filters": {"max_gpus": 8}},
     "fits-nowhere": {"method": "full", "model": "llama-3.1-405b"},
     "no-bf16": {"gpu": "t4-16gb"},
+    "no-fp8": {"gpu": "a100-sxm-80gb", "quantization": "fp8"},
     "no-flash-attention": {"gpu": "t4-16gb"},
     "ddp-does-not-pool": {"gpu": "a100-sxm-80gb", "parallel": {"gpus_per_node": 4}},
     "pcie-sharding": {"gpu": "rtx-4090-24gb", "parallel": {"gpus_per_node": 4, "strategy": "fsdp2"}},

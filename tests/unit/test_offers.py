@@ -304,3 +304,26 @@ def test_a_card_whose_share_is_too_small_for_the_engine_is_no(real):
     for gpu, verdict in (("a100-sxm-40gb", "no"), ("a100-sxm-80gb", "fits")):
         answer = ajuste.estimate(request | {"gpu": gpu, "parallel": {"gpus_per_node": 1}}, real)
         assert [row["verdict"] for row in answer["gpus"] if row["id"] == gpu] == [verdict]
+
+
+@pytest.mark.parametrize(
+    "request_", [{"method": "full", "precision": "fp8-mixed"}, {"method": "lora", "quantization": "fp8"}]
+)
+def test_fp8_runs_only_on_cards_that_have_it(real, request_: dict):
+    for model, gpu, verdict in (
+        ("qwen2.5-0.5b", "a100-sxm-80gb", "no"),  # Ampere has no fp8 tensor cores, Hopper and Ada do
+        ("qwen2.5-0.5b", "h100-sxm-80gb", "fits"),
+        ("qwen2.5-0.5b", "l4-24gb", "fits"),
+    ):
+        answer = ajuste.estimate({"model": model, "gpu": gpu, "parallel": {"gpus_per_node": 1}} | request_, real)
+        row = next(row for row in answer["gpus"] if row["id"] == gpu)
+        assert row["verdict"] == verdict
+        assert (row["max_micro_batch"] > 0) == (verdict == "fits")
+
+
+def test_rows_of_grpo_have_their_own_length(real):
+    """Prompt and completion make the row: no longest sequence is too long."""
+    request = {"model": "qwen2.5-0.5b", "method": "qlora", "gpu": "l4-24gb", "parallel": {"gpus_per_node": 1}}
+    grpo, sft = (ajuste.estimate(request | {"task": task}, real)["gpus"] for task in ("grpo", "sft"))
+    assert [row["max_sequence_length"] for row in grpo if row["id"] == "l4-24gb"] == [None]
+    assert all(row["max_sequence_length"] > 2048 for row in sft if row["id"] == "l4-24gb")
