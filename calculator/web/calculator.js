@@ -76,6 +76,8 @@ class Calculator {
     this.shown = this.asked;
     /** @type {"built" | "live"} */
     this.state = "built";
+    /** @type {import("./takeaway.js").Taken | null} */
+    this.taken = null;
     /** @type {import("./compare.js").Column[]} */
     this.pins = [];
     this.beside = 0;
@@ -297,6 +299,24 @@ class Calculator {
     }, true);
   }
 
+  /**
+   * The files that start the run: shown when asked for, then saved one by one.
+   * @param {string} what write, or the place of a file
+   */
+  async takeaway(what) {
+    const { language } = this.view;
+    const file = this.taken?.files?.[Number(what)];
+    if (file) return download(file.name, "text/plain", file.text);
+    const target = /** @type {HTMLSelectElement} */ (this.find("#aj-take-target")).value;
+    const request = this.shown;
+    const said = await this.engine
+      .call("files", { request: JSON.parse(request), target, language })
+      .catch(() => ({ ok: false, error: { message: { [language]: this.view.say("tools.noPython") } } }));
+    this.taken = said.ok ? { request, target, files: said.files, refused: said.refused } : { request, target, trouble: said.error.message[language] };
+    this.rendered = null;
+    this.render();
+  }
+
   /** The boxes for a file and for an error. @returns {Promise<import("./paste.js").Paste>} */
   paste() {
     this.boxes ??= import("./paste.js").then(({ Paste }) => new Paste(this.root, this.view, this.engine, this.folder, {
@@ -340,7 +360,7 @@ class Calculator {
 
   /** @param {Element} button */
   pressed(button) {
-    const { change, reset, undo, share, toggle, start, hub, measure, paste, compare, unpin } = /** @type {HTMLElement} */ (button).dataset;
+    const { change, reset, undo, share, toggle, start, hub, measure, take, paste, compare, unpin } = /** @type {HTMLElement} */ (button).dataset;
     if (change) {
       const changes = JSON.parse(change);
       if (button.closest(".aj-levers, .aj-fixes")) {
@@ -365,6 +385,8 @@ class Calculator {
       this.render();
     } else if (paste) {
       this.paste().then((box) => box.read(paste));
+    } else if (take) {
+      this.takeaway(take);
     } else if (measure) {
       this.measured(measure);
     } else if (share) {
@@ -580,8 +602,9 @@ class Calculator {
     if (this.answer !== this.rendered) {
       this.rendered = this.answer;
       const undo = this.undo.map((step) => step.change);
+      const taken = this.taken?.request === this.shown ? this.taken : null;
       const open = (/** @type {string} */ id) => /** @type {HTMLDetailsElement | null} */ (this.root.querySelector(`#${id}`))?.open ?? false;
-      morph(this.find("#aj-answer"), String(renderAnswer(this.answer, view, { state: this.state, undo, open })));
+      morph(this.find("#aj-answer"), String(renderAnswer(this.answer, view, { state: this.state, undo, taken, open })));
       const strip = this.find("#aj-strip");
       morph(strip, String(renderStrip(this.answer, view)));
       strip.className = `aj-strip aj-${summarize(this.answer, view).verdict}`;

@@ -4,6 +4,7 @@
 import { cellRange, cellStack, memoryBar, offerChart, tone } from "./charts.js";
 import { flatten } from "./fields.js";
 import { html } from "./html.js";
+import { renderTakeaway } from "./takeaway.js";
 
 /** @typedef {import("./html.js").Html} Html */
 /** @typedef {import("./text.js").View} View */
@@ -175,10 +176,11 @@ export function summarize(answer, view) {
  * @param {object} [options]
  * @param {"built" | "live"} [options.state]
  * @param {Flat[]} [options.undo] changes that a lever made
+ * @param {import("./takeaway.js").Taken | null} [options.taken] files of the run that were asked for
  * @param {(id: string) => boolean} [options.open] whether a fold is open: a closed one is not worth printing on each key
  * @returns {Html}
  */
-export function renderAnswer(answer, view, { state = "live", undo = [], open = () => true } = {}) {
+export function renderAnswer(answer, view, { state = "live", undo = [], taken = null, open = () => true } = {}) {
   const reading = read(answer, view);
   /** @type {[string, string | Html, boolean, () => Html][]} */
   const folds = [
@@ -198,7 +200,7 @@ export function renderAnswer(answer, view, { state = "live", undo = [], open = (
     ${offers(answer, view, open)}
     ${excluded(answer, view)}
     <div class="aj-folds">${folds.map(([id, title, exists, content]) => exists && fold(id, title, open(`fold-${id}`) && content()))}</div>
-    ${closing(answer, view, state)}`;
+    ${closing(answer, view, state, taken)}`;
 }
 
 /**
@@ -751,8 +753,8 @@ function formulas(answer, view) {
     <p><a href="${view.base}methodology/">${view.say("formulas.more")}</a></p>`;
 }
 
-/** @param {Answer} answer @param {View} view @param {"built" | "live"} state */
-function closing(answer, view, state) {
+/** @param {Answer} answer @param {View} view @param {"built" | "live"} state @param {import("./takeaway.js").Taken | null} taken */
+function closing(answer, view, state, taken) {
   const date = view.format.date(answer.versions.data);
   return html`<footer class="aj-closing">
     <p class="aj-share">${["pin", "link", "summary", "json", "csv", "print"].map(
@@ -760,6 +762,7 @@ function closing(answer, view, state) {
     )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
       ${state === "live" && view.say("state.private")}</p>
+    ${state === "live" && fold("takeaway", view.say("takeaway.title"), renderTakeaway(taken, view))}
     ${measure(answer, view)}
   </footer>`;
 }
