@@ -61,6 +61,7 @@ class Family(NamedTuple):
     softcap: bool = False
     scaled_embedding: bool = False
     expert_bias: bool = False
+    expert_parameters: bool = False  # experts are parameters in every release, not linear modules in the older ones
     router_bias: bool = False
     sinks: bool = False
     half_ffn: bool = False  # the config states twice the width (Qwen 1)
@@ -149,7 +150,9 @@ FAMILIES: dict[str, Family] = {
     "deepseek_v3": Family(router_bias=True),
     "deepseek_v32": Family(router_bias=True),
     "kimi_k2": Family(router_bias=True),
-    "gpt_oss": Family(qkv_bias=True, o_bias=True, expert_bias=True, router_bias=True, sinks=True),
+    "gpt_oss": Family(
+        qkv_bias=True, o_bias=True, expert_bias=True, expert_parameters=True, router_bias=True, sinks=True
+    ),
     "llama4_text": Family(**_ATTENTION_BIAS),
     "seed_oss": Family(qkv_bias="attention_bias", o_bias="attention_out_bias", mlp_bias="mlp_bias"),
     "jamba": Family(),

@@ -50,6 +50,7 @@ class Layer(NamedTuple):
     down_weights: float  # down projection of the dense feed-forward
     largest_weights: float  # largest linear outside the experts
     parameters: float  # everything in the layer
+    expert_parameters: bool = False  # experts were never linear modules, in no release of transformers
 
     @property
     def query(self) -> float:
@@ -183,6 +184,7 @@ def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: st
         down_weights=weights.get("down", 0),
         largest_weights=max(weights.values()),
         parameters=linear_weights + expert_weights + router + extra,
+        expert_parameters=family.expert_parameters and bool(routed),
     )
 
 

@@ -28,7 +28,7 @@ def targeted(layer: Layer, plan: Plan) -> tuple[Linear, ...]:
     if plan.method not in TARGETED:
         return ()
     targets, linears = plan.lora.targets, layer.linears
-    if plan.quantize_moe_experts:  # experts are linear modules
+    if plan.quantize_moe_experts and not layer.expert_parameters:  # experts are linear modules
         linears += layer.experts
     if targets == "all-linear":
         return linears
@@ -77,7 +77,7 @@ def fused_expert_parameters(layer: Layer, plan: Plan) -> float:
     """
     targets = plan.lora.targets
     names = {m.name for m in layer.experts}
-    if plan.method not in TARGETED or plan.quantize_moe_experts or "gate_proj" not in names:
+    if plan.method not in TARGETED or plan.quantize_moe_experts or "gate_proj" not in names or layer.expert_parameters:
         return 0
     if targets != "all-linear" and (isinstance(targets, str) or not names & set(targets)):
         return 0

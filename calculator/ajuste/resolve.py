@@ -37,7 +37,7 @@ def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architectu
     model, architecture = _model(asked["model"], catalog, asked.get("assume_family"))
     values, origin = _with_presets(asked)
     values["model"] = model
-    _derive(values, origin, asked, catalog)
+    _derive(values, origin, asked, catalog, architecture)
     _refuse_inconsistent(values, asked)
     plan = _plan(values, origin)
     _refuse_targets(plan, architecture)
@@ -142,7 +142,13 @@ def _release(version: str) -> tuple[int, ...]:
 # ------------------------------------------------------------------------------------------------- derived
 
 
-def _derive(values: dict[str, Any], origin: dict[str, Any], asked: dict[str, Any], catalog: Catalog) -> None:
+def _derive(
+    values: dict[str, Any],
+    origin: dict[str, Any],
+    asked: dict[str, Any],
+    catalog: Catalog,
+    architecture: Architecture,
+) -> None:
     """Fields that follow from others. An asked value always stands (and may be refused afterwards)."""
 
     def fill(name: str, value: object, source: str) -> None:
@@ -164,7 +170,12 @@ def _derive(values: dict[str, Any], origin: dict[str, Any], asked: dict[str, Any
         fill("kbit_upcast", False, "method")
     release = _release(values["transformers"])
     fill("logits_shift_copy", release[:2] <= (4, 48), "transformers")
-    fill("quantize_moe_experts", release[:1] < (5,), "transformers")
+    if any(y.expert_parameters for y in architecture.layers):
+        # Unsloth alone has these in 4 bit: its copies of the models split them into linear modules.
+        split = values["framework"] == "unsloth" and values["quantization"] != "none"
+        fill("quantize_moe_experts", split, "framework")
+    else:
+        fill("quantize_moe_experts", release[:1] < (5,), "transformers")
     fill("reference", _reference(values), "task")
     _derive_parallel(values, origin, asked)
     _derive_batch(values, origin, asked)
@@ -413,7 +424,7 @@ def _refuse_targets(plan: Plan, architecture: Architecture) -> None:
     if any(layer_parameters(y, plan) + fused_expert_parameters(y, plan) for y in architecture.layers):
         return
     targets = plan.lora.targets
-    modules = [m.name for y in architecture.layers for m in (*y.linears, *y.experts)]
+    modules = [m.name for y in architecture.layers for m in (*y.linears, *(() if y.expert_parameters else y.experts))]
     known = tuple(dict.fromkeys([*modules, architecture.traits.names["head"]]))
     words = (targets,) if isinstance(targets, str) else targets
     near = [name for word in words for name in near_matches(word, known)]

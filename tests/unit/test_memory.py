@@ -361,6 +361,37 @@ def test_deepstack_mergers_are_counted():
     assert counts[1] - counts[0] == 3 * (4608**2 + 4608 * 4096) + 2304 * 1152
 
 
+def test_experts_that_are_parameters_are_neither_packed_nor_adapted():
+    """gpt-oss-20b: 24 layers × 32 experts × 3 × 2880² in bf16, whatever the release; attention takes the adapters.
+
+    Unsloth's copies have them in 4 bit: its notebook prints 3,981,312 trained parameters at rank 8, and runs on a T4.
+    """
+    config = {"model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 24} | {
+        "num_attention_heads": 64,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "num_local_experts": 32,
+        "num_experts_per_tok": 4,
+        "vocab_size": 201088,
+        "tie_word_embeddings": False,
+    }
+    experts = 24 * 32 * 3 * 2880 * 2880
+    request = BASE | {
+        "model": config,
+        "method": "qlora",
+        "sequence_length": 1024,
+        "lora": {"rank": 8},
+        "kbit_upcast": False,
+    }
+    for more, low in (({"transformers": "4.57"}, 2 * experts), ({}, 2 * experts), ({"framework": "unsloth"}, 0)):
+        plan, arch = resolve(request | more, load_catalog("{}"))
+        table = fullest_table(plan, arch)
+        held = table.columns["weights"][-1]
+        assert low < held < low + 0.5 * experts + 2 * (arch.parameters - experts)
+        assert Case(plan, arch, MID).trainable == 3_981_312
+    assert estimate_memory(plan, arch).required.mid < 14.6 * GIB  # usable of a T4
+
+
 # ------------------------------------------------------------------------------------------------------ the terms
 
 
