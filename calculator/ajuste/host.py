@@ -16,18 +16,21 @@ from .weights import base_bytes
 def host_ram(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     """RAM of the fullest node while the job runs.
 
-    Unit: bytes. Formula: per process the Python and CUDA libraries + the model while it is read (0 to 1 copies; packed
-    weights go tensor by tensor to the GPU) + what is offloaded, with its buffers; tokenised dataset once per node.
+    Unit: bytes. Formula: per process the Python and CUDA libraries + the model while it is read (0 to 1 copies, once
+    per node where FSDP or ZeRO-3 shards it; packed weights go tensor by tensor to the GPU) + what is offloaded, with
+    its buffers; tokenised dataset once per node. Source: accelerate's `fsdp_cpu_ram_efficient_loading` reads on rank 0
+    only, DeepSpeed's `zero.Init` partitions each weight as it is made.
     """
     c = Case(plan, arch, values)
     processes = 1 if plan.parallel.strategy in ("none", "device-map") else plan.parallel.gpus_per_node
     process = _assumption("host-process-gib", GIB)
     copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else c.stored * parameters(arch))
+    readers = 1 if plan.parallel.strategy in ("zero3", "fsdp1", "fsdp2") else processes
     buffers = _assumption("host-offload-buffers", offloaded_bytes(c))
     fixed = processes * (paged_states(c) + offloaded_activations(c)) + dataset_bytes(plan)
     return Range(
         *(
-            processes * (libraries + copy + moved) + fixed
+            processes * (libraries + moved) + readers * copy + fixed
             for libraries, copy, moved in zip(process, copies, buffers, strict=True)
         )
     )

@@ -252,6 +252,14 @@ def test_the_engine_s_own_weights_must_fit_its_share():
     assert card_of(copies, arch).engine.low == pytest.approx(needed)
 
 
+def test_a_sharded_model_is_read_once_per_node():
+    """Eight processes of 3.5 GiB; bf16 weights once under FSDP and ZeRO-3, in each process under DDP."""
+    request = BASE | {"method": "full", "precision": "bf16", "dataset": {"examples": 1, "mean_tokens": 1}}
+    for strategy, copies in (("fsdp2", 1), ("zero3", 1), ("ddp", 8)):
+        plan, arch = resolve(request | {"parallel": {"strategy": strategy, "gpus_per_node": 8}}, load_catalog("{}"))
+        assert host_ram(plan, arch, MID).mid == pytest.approx(8 * 3.5 * GIB + copies * 2 * N, rel=1e-6)
+
+
 @pytest.mark.parametrize("strategy", ["zero2", "zero3"])
 @pytest.mark.parametrize("gpus", [1, 4])
 def test_offloaded_gradients_leave_one_bucket(strategy: str, gpus: int):
