@@ -762,7 +762,7 @@ function closing(answer, view, state, taken) {
     )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
       ${state === "live" && view.say("state.private")}</p>
-    ${state === "live" && fold("takeaway", view.say("takeaway.title"), renderTakeaway(taken, view))}
+    ${fold("takeaway", view.say("takeaway.title"), renderTakeaway(taken, view))}
     ${measure(answer, view)}
   </footer>`;
 }
