@@ -31,7 +31,8 @@ const keep = (text) => encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\uFFF
  * @param {unknown[]} [pins] what is compared, each as its changes to the request
  */
 export function toFragment(request, then, pins = []) {
-  const parts = Object.entries(request).map(([name, value]) => `${keep(name)}=${keep(write(value))}`);
+  const given = Object.entries(request).filter(([, value]) => value !== undefined);
+  const parts = given.map(([name, value]) => `${keep(name)}=${keep(write(value))}`);
   if (pins.length) parts.push(`~c=${keep(JSON.stringify(pins))}`);
   if (then) {
     parts.push(`~v=${keep(then.version)}`, `~d=${keep(then.data)}`);
