@@ -91,7 +91,8 @@ def test_numbers_and_links(root, run_node):
             ["2048", "2 048", "2.048", "2,048", "2.5", "dos", ""].map(text => readNumber(text, "integer", "es").value),
             ["2,5", "2.5", "1.234,5", "1,234.5", "x"].map(text => readNumber(text, "number", "es").value),
             [["1.234", "es"], ["1,234", "es"], ["1.234", "en"]].map(([text, one]) => readNumber(text, "number", one)),
-            toFragment({ model: "a-b", "lora.rank": 8, transformers: "4.48", "filters.regions": ["eu"], x: true, y: void 0 }),
+            toFragment({ model: "a-b", "lora.rank": 8, transformers: "4.48", "filters.regions": ["eu"], x: true,
+                         y: undefined }),
             fromFragment(toFragment({ model: { a: 1 }, transformers: "4.48", gpu: null, "lora.dropout": 0.5 })).request,
             [fromFragment("#offers"), fromFragment(""), fromFragment("#model=%ZZ").request],
         ]));
