@@ -34,7 +34,7 @@ LEARNING_RATE = {True: 1e-5, False: 2e-4}  # by whether the model's own weights 
 ON_DEMAND_CHECKPOINT_MINUTES = 30.0  # the guide: every 30 to 60 minutes
 SPARE = 1.25  # the budget stop where no budget was said: a quarter beyond the high end of the hours
 IDLE_MINUTES = 10
-KEEP_GIB_PER_DISK_GB = 1.3  # room for packages and caches beside what the job writes
+DISK_ROOM = 1.3  # room for packages and caches beside what the job writes
 
 # Builders, tokenizers and checkpoint kinds of torchtune 0.6.1, by model of the catalog.
 LLAMA_3 = ("torchtune.models.llama3.llama3_tokenizer", {"path": "original/tokenizer.model"}, "LLAMA3")
@@ -247,7 +247,7 @@ def _run(answer: dict[str, Any], catalog: Catalog, index: int | None, language: 
     budget = plan.job.budget_usd
     limit = budget / offer["usd_per_hour"] if budget else offer["hours"]["high"] * SPARE
     name = answer["model"]["id"] or "config.json"
-    disk = ceil(answer["memory"]["disk_gb"]["high"] * KEEP_GIB_PER_DISK_GB / 10) * 10 + 40
+    disk = ceil(answer["memory"]["disk_gb"]["high"] * DISK_ROOM / 10) * 10 + 40
     data = str(answer["versions"]["data"])
     return Run(plan, name, offer, gpu, gpu.usable_gib, steps, seconds, interval, limit, disk, data, language)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .answer import estimate, significant
 from .catalog import Catalog
 from .errors import RequestError
-from .levers import candidates
+from .levers import LEAST_SAVING_GIB, candidates
 from .memory import GIB, memory_table
 from .plan import Plan
 from .resolve import resolve
@@ -31,7 +31,6 @@ LOGITS_TOLERANCE = 0.01  # sizes are printed with two decimals
 EVALUATED_EXAMPLES = 500  # where the request names none: the run did evaluate
 FIXES = 3
 ALTERING = ("sequence_length", "method", "precision")  # these train something else; the others only run it otherwise
-LEAST_SAVING_GIB = 0.1
 
 
 class Facts(NamedTuple):
