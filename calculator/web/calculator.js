@@ -308,7 +308,13 @@ class Calculator {
     const file = this.taken?.files?.[Number(what)];
     if (file) return download(file.name, "text/plain", file.text);
     const target = /** @type {HTMLSelectElement} */ (this.find("#aj-take-target")).value;
-    const request = this.shown;
+    const request = this.text();
+    if (!this.answer || this.shown !== request) {
+      // The files belong to the question as it is asked now, and stand below its answer.
+      const answer = await this.engine.call("estimate", JSON.parse(request)).catch(() => null);
+      if (answer) this.answered(answer, request);
+      if (answer && !answer.ok) return;
+    }
     const said = await this.engine
       .call("files", { request: JSON.parse(request), target, language })
       .catch(() => ({ ok: false, error: { message: { [language]: this.view.say("tools.noPython") } } }));
