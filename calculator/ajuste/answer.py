@@ -22,10 +22,9 @@ from .fit import Fitter, Placement
 from .formulas import formula
 from .grid import grid
 from .host import disk, host_ram
-from .hours import JobHours
 from .levers import levers
 from .memory import GB, GIB
-from .offers import Ranked, Ranker, Ranking
+from .offers import MIDDLE, Ranked, Ranker, Ranking, Stay
 from .plan import Plan
 from .resolve import as_request, check_filters, resolve
 from .spot import quantile
@@ -240,7 +239,7 @@ def placement_of_interest(fitter: Fitter, ranking: Ranking, catalog: Catalog) ->
 
 def time_of(placement: Placement, ranker: Ranker) -> dict[str, Any]:
     """Tokens per second and hours of the whole job on a placement."""
-    hours: tuple[JobHours, JobHours, JobHours] = ranker.hours(placement, ranker.plan.job.persistent_storage)
+    hours = Stay(ranker, placement, ranker.plan.job.persistent_storage).hours
     return {
         "gpu": placement.gpu.id,
         "count": placement.count,
@@ -308,8 +307,8 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
     spot = row.spot
     if spot is None:
         return None
-    hours = row.hours[1]
-    bare = ranker.spot(hours, "mid", row.persistent, 1, bridged=row.bridged)
+    hours = row.stay.at(MIDDLE)
+    bare = ranker.spot(hours, "mid", row.stay.persistent, 1, bridged=row.bridged)
     n = ranker.plan.job.experiments
     return {
         "checkpoints": spot.checkpoints,
@@ -321,7 +320,7 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
         "hours_without_checkpoints": bare.wall if bare.wall < NEVER_HOURS else None,
         "usd_without_checkpoints": row.offer.usd_per_hour * bare.billed * n if bare.wall < NEVER_HOURS else None,
         # On-demand at this price per hour costs the same.
-        "break_even_usd_per_hour": row.bill.usd.mid / hours.total,
+        "break_even_usd_per_hour": row.usd / hours.total,
     }
 
 
@@ -329,8 +328,8 @@ def pareto(shown: list[Ranked]) -> list[int]:
     """Indexes of shown offers that no other beats in both money and time."""
     front, quickest = [], float("inf")
     for index, row in enumerate(shown):
-        if row.bill.hours.mid < quickest:
-            quickest = row.bill.hours.mid
+        if row.wall < quickest:
+            quickest = row.wall
             front.append(index)
     return front
 

@@ -96,7 +96,21 @@ NONE = Range(0.0, 0.0, 0.0)
 
 
 def extras(offer: Offer, provider: dict[str, Any], job: Job, disk_gb: float) -> Extras:
-    """Storage while running and while stopped, egress, host meters.
+    """Storage while running and while stopped, egress, host meters."""
+    return with_host(kept_and_sent(provider, job, disk_gb), offer, provider)
+
+
+def with_host(more: Extras, offer: Offer, provider: dict[str, Any]) -> Extras:
+    """Extras of a provider, with an offer's host meters where it has them."""
+    if "host_extra" not in offer.assumed:
+        return more
+    unknown = list(more.unknown)
+    host = _host(offer, provider, unknown)
+    return more._replace(host_per_hour=host, unknown=tuple(unknown))
+
+
+def kept_and_sent(provider: dict[str, Any], job: Job, disk_gb: float) -> Extras:
+    """What a provider asks for storage and egress, whatever the machine.
 
     Storage = (disk − what the machine includes) × price per GB and month ÷ 730 h. Egress beyond the free volume.
     """
@@ -113,12 +127,8 @@ def extras(offer: Offer, provider: dict[str, Any], job: Job, disk_gb: float) -> 
         unknown.append("storage")
     else:
         # Low: the machine includes a lot; high: it includes nothing.
-        running = Range(
-            *[
-                max(0.0, disk_gb - room) * price / HOURS_PER_MONTH
-                for room in (included.high, included.mid, included.low)
-            ]
-        )
+        rooms = (included.high, included.mid, included.low)
+        running = Range(*[max(0.0, disk_gb - room) * price / HOURS_PER_MONTH for room in rooms])
     kept = NONE
     if job.keep_storage_days:
         months = job.keep_storage_days * 24 / HOURS_PER_MONTH
@@ -136,13 +146,11 @@ def extras(offer: Offer, provider: dict[str, Any], job: Job, disk_gb: float) -> 
         else:
             paid = max(0.0, job.egress_gb - (provider.get("free_egress_gb_per_month") or 0.0))
             out = Range(*[paid * rate] * 3)
-    return Extras(running, kept, out, _host(offer, provider, unknown), tuple(unknown))
+    return Extras(running, kept, out, NONE, tuple(unknown))
 
 
 def _host(offer: Offer, provider: dict[str, Any], unknown: list[str]) -> Range:
     """CPU and RAM where they are metered apart (the offer's row says `host_extra`). Unit: USD per hour."""
-    if "host_extra" not in offer.assumed:
-        return NONE
     per_vcpu, per_gib = provider.get("host_usd_per_vcpu_hour"), provider.get("host_usd_per_gib_hour")
     vcpus = _host_size(offer.vcpus, "host-vcpus-per-gpu", offer.gpus)
     ram = _host_size(offer.ram_gib, "host-gib-per-gpu", offer.gpus)
@@ -167,6 +175,32 @@ def _host_size(stated: float | None, name: str, gpus: int) -> Range:
     return Range(gpus * row.low, gpus * row.mid, gpus * row.high)
 
 
+class Side(NamedTuple):
+    """One of a bill's three versions."""
+
+    usd: float
+    running: float  # hours of machine, before rounding
+    waiting: float  # hours without capacity
+    rounded: float  # hours as billed
+    bridged: float  # of the running hours, on on-demand capacity
+
+
+def side(price: float, terms: Terms, more: Extras, rental: Rental, fallback: float, index: int) -> Side:
+    """The bill at one side: 0 low, 1 middle, 2 high. Arguments as `bill`."""
+    hours, n, spot, share = rental
+    running, interruptions, waiting, bridged = hours.total, 0.0, 0.0, 0.0
+    if spot is not None:
+        running = n * spot.billed + hours.parts.idle
+        interruptions = n * spot.interruptions
+        waiting = n * spot.waiting
+        bridged = share * running
+    step, least = terms.granularity[index], terms.minimum[index]
+    rounded = n * billed_hours(running / n, step, least) + interruptions * step / 2
+    storage = more.storage_per_hour[index] * (running + waiting) + more.storage_kept[index]
+    usd = price * rounded + bridged * (fallback - price) + storage + more.host_per_hour[index] * running
+    return Side(usd + more.egress[index], running, waiting, rounded, bridged)
+
+
 def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental, Rental], fallback: float) -> Bill:
     """The bill of a job on an offer.
 
@@ -178,39 +212,25 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
         fallback: USD per hour of on-demand capacity that bridges the gaps of spot; 0 = wait for spot.
     """
     price = offer.usd_per_hour
-    totals, walls, paid = [], [], []
-    breakdown: dict[str, float | None] = {}
-    for index, rental in enumerate(rentals):
-        job, n = rental.hours, rental.experiments
-        interruptions = waiting = 0.0
-        running = job.total
-        bridged = 0.0
-        if rental.spot is not None:
-            spot = rental.spot
-            running = n * spot.billed + job.parts.idle
-            interruptions = n * spot.interruptions
-            waiting = n * spot.waiting
-            bridged = rental.bridged * running
-        step, least = terms.granularity[index], terms.minimum[index]
-        each = running / n
-        rounded = n * billed_hours(each, step, least) + interruptions * step / 2
-        storage = more.storage_per_hour[index] * (running + waiting) + more.storage_kept[index]
-        host = more.host_per_hour[index] * running
-        lost = running - job.total
-        usd = price * rounded + bridged * (fallback - price) + storage + host + more.egress[index]
-        totals.append(usd)
-        walls.append(running + waiting)
-        paid.append(rounded)
-        if index == 1:
-            breakdown = {
-                "compute": price * job.work,
-                "setup": price * job.setup,
-                "rounding": price * (rounded - running),
-                "interruptions": price * lost + bridged * (fallback - price),
-                "idle": price * job.parts.idle,
-                # Null when nothing of it is known.
-                "host": host if host or "host" not in more.unknown else None,
-                "storage": storage if storage or not more.storage_unknown else None,
-                "egress": more.egress.mid if more.egress.mid or "egress" not in more.unknown else None,
-            }
-    return Bill(Range(*totals), Range(*walls), Range(*paid), breakdown, (*terms.unknown, *more.unknown))
+    sides = [side(price, terms, more, rental, fallback, index) for index, rental in enumerate(rentals)]
+    middle, hours = sides[1], rentals[1].hours
+    host = more.host_per_hour.mid * middle.running
+    storage = more.storage_per_hour.mid * (middle.running + middle.waiting) + more.storage_kept.mid
+    breakdown = {
+        "compute": price * hours.work,
+        "setup": price * hours.setup,
+        "rounding": price * (middle.rounded - middle.running),
+        "interruptions": price * (middle.running - hours.total) + middle.bridged * (fallback - price),
+        "idle": price * hours.parts.idle,
+        # Null when nothing of it is known.
+        "host": host if host or "host" not in more.unknown else None,
+        "storage": storage if storage or not more.storage_unknown else None,
+        "egress": more.egress.mid if more.egress.mid or "egress" not in more.unknown else None,
+    }
+    return Bill(
+        Range(*[one.usd for one in sides]),
+        Range(*[one.running + one.waiting for one in sides]),
+        Range(*[one.rounded for one in sides]),
+        breakdown,
+        (*terms.unknown, *more.unknown),
+    )

@@ -1,4 +1,8 @@
-"""Where to run it: every offer that fits, its bill, the picks, and what was left out and why."""
+"""Where to run it: every offer that fits, its bill, the picks, and what was left out and why.
+
+Offers of one placement share hours and spells on spot, worked out once (`Stay`); an offer itself costs a few
+multiplications, and its whole bill is only written for those that are shown.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,14 @@ from .architecture import Architecture
 from .card import Range
 from .catalog import Catalog, Offer, day_number
 from .constants import ASSUMPTIONS, MID
-from .cost import Bill, Extras, Rental, Terms, bill, billing_terms, extras
+from .cost import Bill, Extras, Rental, Terms, bill, billing_terms, kept_and_sent, side, with_host
 from .fit import Fitter, Placement
 from .host import disk
 from .hours import (
     SIDES,
     VALUES,
     JobHours,
+    Parts,
     checkpoints_saved,
     evaluation_tokens,
     fixed_parts,
@@ -28,6 +33,7 @@ from .memory import GB
 from .plan import Plan
 from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by
 from .throughput import fed_tokens_per_second, loader_seconds
+from .wanted import Wanted
 
 FRESH_DAYS, AGEING_DAYS = 60, 120  # ux: which price leads
 CHEAPER_SHARE = 0.8  # an older price this much lower deserves a line
@@ -47,39 +53,160 @@ REASONS = (
     "purchase",
     "scaled",
 )
-# Groups of regions, as words that occur in the providers' own names of them.
-REGION_GROUPS = {
-    "eu": frozenset((
-        "eu", "europe", "westeurope", "northeurope", "at", "austria", "be", "belgium", "bg", "bulgaria", "ch", "hr",
-        "croatia", "cz", "de", "germany", "bavaria", "dk", "es", "spain", "fi", "finland", "fr", "france", "gb",
-        "uk", "gr", "greece", "ie", "ireland", "is", "iceland", "it", "italy", "nl", "netherlands", "no", "norway",
-        "pl", "poland", "pt", "portugal", "ro", "romania", "se", "sweden", "si", "slovenia", "sofia"
-    )),
-    "latam": frozenset((
-        "sa", "southamerica", "br", "brazil", "brazilsouth", "cl", "chile", "mx", "mexico", "co", "colombia", "ar",
-        "latam"
-    )),
-}  # fmt: skip
+
+LOW, MIDDLE, HIGH = range(3)  # indexes of SIDES
+OTHER_END = {"low": "high", "mid": "mid", "high": "low"}  # of an assumption whose high end makes a bill low
 
 
-class Ranked(NamedTuple):
-    """An offer with everything that was worked out for it."""
+class Stay:
+    """One placement on storage of one kind, with its hours and its spells on spot: what offers share."""
 
-    offer: Offer
-    age_days: int | None
-    placement: Placement
-    bill: Bill
-    hours: tuple[JobHours, JobHours, JobHours]
-    spot: Spot | None
-    persistent: bool  # storage outlives the machine
-    bridged: bool  # on-demand capacity works through spot's outages
-    finish_by_deadline: float | None
+    def __init__(self, ranker: Ranker, placement: Placement, persistent: bool) -> None:
+        """`persistent`: storage outlives the machine. Nothing is worked out yet."""
+        self.ranker, self.placement, self.persistent = ranker, placement, persistent
+        self._hours: list[JobHours | None] = [None, None, None]
+        self._spots: dict[tuple[int, bool], Spot] = {}
+        self._by_deadline: dict[tuple[bool, bool], float] = {}
+        self._tokens: tuple[float, float] | None = None
+
+    @property
+    def hours(self) -> tuple[JobHours, JobHours, JobHours]:
+        """Hours of the whole job at the low, mid and high side."""
+        return self.at(LOW), self.at(MIDDLE), self.at(HIGH)
+
+    def at(self, index: int) -> JobHours:
+        """Hours of the whole job at one side."""
+        found = self._hours[index]
+        if found is None:
+            found = self._hours[index] = self._job(index)
+        return found
+
+    def _job(self, index: int) -> JobHours:
+        ranker, placement = self.ranker, self.placement
+        plan, name = placement.site.plan, SIDES[index]
+        if self._tokens is None:
+            evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
+            self._tokens = training_tokens(plan, placement.micro_batch), evaluated
+        per_hour = 3600 * placement.tokens_per_second[HIGH - index]
+        train, evaluate = self._tokens[0] / per_hour, self._tokens[1] / per_hour
+        bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
+        generating = generation_hours(plan, ranker.arch, bandwidth, name)
+        if plan.task == "grpo":
+            train += generating
+        else:
+            evaluate += generating
+        return job_hours(ranker.fixed(index), train, evaluate, plan.job.experiments, self.persistent)
+
+    def spot(self, index: int, *, bridged: bool) -> Spot:
+        """Expected hours of one experiment on spot, with the market at its good, middle or bad end.
+
+        The number of checkpoints is that of the middle. `bridged` by on-demand capacity: no waiting.
+        """
+        found = self._spots.get((index, bridged))
+        if found is None:
+            count = None if index == MIDDLE else self.spot(MIDDLE, bridged=bridged).checkpoints
+            found = self.ranker.spot(self.at(index), SIDES[index], self.persistent, count, bridged=bridged)
+            self._spots[index, bridged] = found
+        return found
+
+    def rental(self, index: int, *, on_spot: bool, bridged: bool) -> Rental:
+        """What a bill asks of a stay."""
+        spot = self.spot(index, bridged=bridged) if on_spot else None
+        share = 1 - self.ranker.availability(SIDES[index]) if bridged else 0.0
+        return Rental(self.at(index), self.ranker.plan.job.experiments, spot, share)
+
+    def wall(self, index: int, *, on_spot: bool, bridged: bool) -> float:
+        """Hours from start to end, waiting included."""
+        hours = self.at(index)
+        if not on_spot:
+            return hours.total
+        spot = self.spot(index, bridged=bridged)
+        n = self.ranker.plan.job.experiments
+        return n * spot.billed + hours.parts.idle + n * spot.waiting
+
+    def by_deadline(self, deadline: float, *, on_spot: bool, bridged: bool) -> float:
+        """Probability of finishing by the deadline.
+
+        On demand the range of the hours decides (its ends are the quantiles 10 and 90); spot adds its own spread.
+        """
+        found = self._by_deadline.get((on_spot, bridged))
+        if found is None:
+            walls = Range(*[self.wall(i, on_spot=on_spot, bridged=bridged) for i in (LOW, MIDDLE, HIGH)])
+            found = _between(walls, deadline)
+            if on_spot:
+                each = (deadline - self.at(MIDDLE).parts.idle) / self.ranker.plan.job.experiments
+                by_then = probability_by(self.spot(MIDDLE, bridged=bridged), each)
+                found = min(found if deadline < walls.low else 1.0, by_then)
+            self._by_deadline[on_spot, bridged] = found
+        return found
+
+
+class Billing(NamedTuple):
+    """What a provider's offers have in common."""
+
+    facts: dict[str, Any]
+    terms: Terms
+    more: Extras  # host meters apart
+    persistent: bool
+    fast_network: bool
+
+
+class Ranked:
+    """An offer with what was worked out for it."""
+
+    __slots__ = ("_bill", "age_days", "billing", "fallback", "finish_by_deadline", "offer", "order", "stay", "usd")
+
+    def __init__(self, offer: Offer, age_days: int | None, stay: Stay, billing: Billing, fallback: float) -> None:
+        """`fallback`: USD per hour of on-demand capacity that bridges the gaps of spot; 0 = none."""
+        self.offer, self.age_days, self.stay, self.billing, self.fallback = offer, age_days, stay, billing, fallback
+        self._bill: Bill | None = None
+        self.finish_by_deadline: float | None = None
+        rental = stay.rental(MIDDLE, on_spot=self.on_spot, bridged=self.bridged)
+        self.usd = side(offer.usd_per_hour, billing.terms, self._more(), rental, fallback, MIDDLE).usd
+        self.order = self.usd, offer.provider, offer.offer, offer.gpus, offer.region or "", offer.purchase
+
+    @property
+    def placement(self) -> Placement:
+        """Strategy, micro-batch, speed."""
+        return self.stay.placement
+
+    @property
+    def on_spot(self) -> bool:
+        """Interruptible capacity."""
+        return self.offer.purchase == "spot"
+
+    @property
+    def bridged(self) -> bool:
+        """On-demand capacity works through spot's outages."""
+        return self.fallback > 0
+
+    @property
+    def spot(self) -> Spot | None:
+        """Expected hours of one experiment on spot."""
+        return self.stay.spot(MIDDLE, bridged=self.bridged) if self.on_spot else None
+
+    @property
+    def wall(self) -> float:
+        """Hours from start to end."""
+        return self.stay.wall(MIDDLE, on_spot=self.on_spot, bridged=self.bridged)
+
+    @property
+    def bill(self) -> Bill:
+        """The whole bill, with its ends and its lines."""
+        if self._bill is None:
+            on_spot, bridged = self.on_spot, self.bridged
+            low, mid, high = [self.stay.rental(i, on_spot=on_spot, bridged=bridged) for i in (LOW, MIDDLE, HIGH)]
+            self._bill = bill(self.offer, self.billing.terms, self._more(), (low, mid, high), self.fallback)
+        return self._bill
+
+    def _more(self) -> Extras:
+        return with_host(self.billing.more, self.offer, self.billing.facts)
 
 
 class Ranking(NamedTuple):
     """All offers in order, and what stands out."""
 
-    ranked: list[Ranked]  # by usd.mid
+    ranked: list[Ranked]  # by usd
     picks: dict[str, Ranked | None]
     excluded: list[dict[str, Any]]
 
@@ -91,112 +218,79 @@ class Ranker:
         self.fitter, self.catalog = fitter, catalog
         self.plan: Plan = fitter.plan
         self.arch: Architecture = fitter.arch
-        self.fixed = {side: fixed_parts(self.plan, self.arch, side) for side in SIDES}
         self.disk_gb = disk(self.plan, self.arch, MID).mid / GB
         self.today = day_number(self.plan.as_of) if self.plan.as_of else None
-        self._terms: dict[str, Terms] = {}
-        self._loading = Range(*[loader_seconds(self.plan, VALUES[side]) for side in SIDES])
-        self._hours: dict[tuple[str, int, bool, Range], tuple[JobHours, JobHours, JobHours]] = {}
-        self._spots: dict[tuple[str, int, bool, Range, bool], tuple[Spot, Spot, Spot]] = {}
-        self._extras: dict[tuple[str, float | None, float | None, tuple[str, ...]], Extras] = {}
+        self._fixed: list[Parts | None] = [None, None, None]
+        self._loading = Range(*[loader_seconds(self.plan, VALUES[name]) for name in SIDES])
+        self._billing: dict[str, Billing] = {}
+        self._stays: dict[tuple[str, int, bool, bool, float | None], Stay] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
 
+    def fixed(self, index: int) -> Parts:
+        """Hours that no GPU shortens, at one side."""
+        found = self._fixed[index]
+        if found is None:
+            found = self._fixed[index] = fixed_parts(self.plan, self.arch, SIDES[index])
+        return found
+
     def rank(self, offer: Offer) -> Ranked | None:
         """An offer's placement and bill; None when the plan does not fit on it."""
+        billing = self._billing.get(offer.provider) or self.billing(offer.provider)
+        stay = self.stay(offer, billing)
+        if stay is None:
+            return None
+        fallback = 0.0
+        if offer.purchase == "spot" and self.plan.job.fallback == "on-demand":
+            on_demand = self.catalog.on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
+            fallback = self.plan.parallel.nodes * on_demand
+        row = Ranked(offer, None if self.today is None else self.today - offer.day, stay, billing, fallback)
+        if self.plan.job.deadline_h is not None:
+            row.finish_by_deadline = stay.by_deadline(
+                self.plan.job.deadline_h, on_spot=row.on_spot, bridged=row.bridged
+            )
+        return row
+
+    def billing(self, name: str) -> Billing:
+        """How a provider bills."""
+        facts = self.catalog.providers.get(name, {})
+        found = self._billing[name] = Billing(
+            facts,
+            billing_terms(facts),
+            kept_and_sent(facts, self.plan.job, self.disk_gb),
+            self.plan.job.persistent_storage and facts.get("persistent_storage") is not False,
+            self.plan.parallel.nodes > 1 and facts.get("multi_node_link") is not None,
+        )
+        return found
+
+    def stay(self, offer: Offer, billing: Billing) -> Stay | None:
+        """The job on an offer's GPUs; None when it does not fit there."""
         gpu = self.catalog.gpus.get(offer.gpu)
         if gpu is None or not gpu.is_ranked:
             return None
-        provider = self.catalog.providers.get(offer.provider, {})
-        machines = self.plan.parallel.nodes
-        if machines > 1:
-            placement = self.fitter.place(gpu, offer.gpus, provider.get("multi_node_link") is not None)
-        else:
-            placement = self.fitter.place(gpu, offer.gpus)
+        placement = self.fitter.place(gpu, offer.gpus, billing.fast_network)
         if placement.verdict == "no":
             return None
-        placement = self.fed(placement, offer.vcpus)
-        persistent = self.plan.job.persistent_storage and provider.get("persistent_storage") is not False
-        hours = self.hours(placement, persistent)
-        terms = self._terms.get(offer.provider)
-        if terms is None:
-            terms = self._terms[offer.provider] = billing_terms(provider)
-        key = (offer.provider, offer.vcpus, offer.ram_gib, offer.assumed)
-        more = self._extras.get(key)
-        if more is None:
-            more = self._extras[key] = extras(offer, provider, self.plan.job, self.disk_gb)
-        experiments = self.plan.job.experiments
-        fallback = 0.0
-        if offer.purchase == "spot":
-            if self.plan.job.fallback == "on-demand":
-                fallback = machines * self.catalog.on_demand.get((offer.provider, offer.offer, offer.region), 0.0)
-            spots = self.spots(placement, persistent, bridged=bool(fallback))
-            low, mid, high = (
-                Rental(hours[i], experiments, spots[i], 1 - self.availability(side) if fallback else 0.0)
-                for i, side in enumerate(SIDES)
-            )
-        else:
-            low, mid, high = [Rental(side, experiments, None) for side in hours]
-        total = bill(offer, terms, more, (low, mid, high), fallback)
-        age = None if self.today is None else self.today - offer.day
-        by_deadline = self._by_deadline(total, mid.spot, hours[1])
-        return Ranked(offer, age, placement, total, hours, mid.spot, persistent, bool(fallback), by_deadline)
+        starved = offer.vcpus if self.starves(placement, offer.vcpus) else None
+        key = (offer.gpu, offer.gpus, billing.fast_network, billing.persistent, starved)
+        found = self._stays.get(key)
+        if found is None:
+            fed = placement if starved is None else self.fed(placement, starved)
+            found = self._stays[key] = Stay(self, fed, billing.persistent)
+        return found
 
-    def fed(self, placement: Placement, vcpus: float | None) -> Placement:
-        """The placement, slowed where the machine's processors cannot prepare batches as fast as it computes."""
+    def starves(self, placement: Placement, vcpus: float | None) -> bool:
+        """Whether a machine's processors may prepare batches more slowly than it computes."""
         if vcpus is None:
-            return placement
-        speeds, gpus = placement.tokens_per_second, placement.count
-        if fed_tokens_per_second(self._loading.high, vcpus, gpus) >= speeds.high:
-            return placement
+            return False
+        return fed_tokens_per_second(self._loading.high, vcpus, placement.count) < placement.tokens_per_second.high
+
+    def fed(self, placement: Placement, vcpus: float) -> Placement:
+        """The placement, slowed to what the machine's processors prepare."""
         # The low speed goes with slow loading.
-        ends = zip(speeds, reversed(self._loading), strict=True)
-        fed = Range(*[min(speed, fed_tokens_per_second(seconds, vcpus, gpus)) for speed, seconds in ends])
-        return placement._replace(tokens_per_second=fed)
-
-    def hours(self, placement: Placement, persistent: bool) -> tuple[JobHours, JobHours, JobHours]:
-        """Hours of the whole job at the low, mid and high side."""
-        key = (placement.gpu.id, placement.count, persistent, placement.tokens_per_second)
-        found = self._hours.get(key)
-        if found is None:
-            plan = placement.site.plan
-            tokens = training_tokens(plan, placement.micro_batch)
-            evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
-            bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
-            speeds = placement.tokens_per_second
-            low, mid, high = (
-                self._job(plan, side, tokens / speed / 3600, evaluated / speed / 3600, bandwidth, persistent)
-                for side, speed in zip(SIDES, (speeds.high, speeds.mid, speeds.low), strict=True)
-            )
-            found = low, mid, high
-            self._hours[key] = found
-        return found
-
-    def _job(
-        self, plan: Plan, side: str, train: float, evaluate: float, bandwidth: float, persistent: bool
-    ) -> JobHours:
-        generating = generation_hours(plan, self.arch, bandwidth, side)
-        if self.plan.task == "grpo":
-            train += generating
-        else:
-            evaluate += generating
-        return job_hours(self.fixed[side], train, evaluate, self.plan.job.experiments, persistent)
-
-    def spots(self, placement: Placement, persistent: bool, *, bridged: bool) -> tuple[Spot, Spot, Spot]:
-        """Expected hours of one experiment on spot, with the market at its good, middle and bad end."""
-        key = (placement.gpu.id, placement.count, persistent, placement.tokens_per_second, bridged)
-        found = self._spots.get(key)
-        if found is None:
-            low, mid, high = self.hours(placement, persistent)
-            middle = self.spot(mid, "mid", persistent, bridged=bridged)
-            n = middle.checkpoints
-            found = (
-                self.spot(low, "low", persistent, n, bridged=bridged),
-                middle,
-                self.spot(high, "high", persistent, n, bridged=bridged),
-            )
-            self._spots[key] = found
-        return found
+        ends = zip(placement.tokens_per_second, reversed(self._loading), strict=True)
+        fed = [min(speed, fed_tokens_per_second(seconds, vcpus, placement.count)) for speed, seconds in ends]
+        return placement._replace(tokens_per_second=Range(*fed))
 
     def spot(
         self, hours: JobHours, side: str, persistent: bool, checkpoints: int | None = None, *, bridged: bool = False
@@ -217,7 +311,7 @@ class Ranker:
 
     def availability(self, side: str) -> float:
         """Share of time with spot capacity: as asked, or the assumption's end for a side of the bill."""
-        end = {"low": "high", "mid": "mid", "high": "low"}[side]
+        end = OTHER_END[side]
         return self.plan.job.availability or getattr(ASSUMPTIONS["spot-availability"], end)
 
     def market(self, hours: JobHours, side: str, persistent: bool) -> Market:
@@ -225,7 +319,7 @@ class Ranker:
 
         A restart gets a machine and loads the model; where storage does not persist, all set-up is done again.
         """
-        job, end = self.plan.job, {"low": "high", "mid": "mid", "high": "low"}[side]
+        job, end = self.plan.job, OTHER_END[side]
         row = ASSUMPTIONS["spot-mtbf-h"]
         mtbf = job.interruption_mtbf_h or getattr(row, end)
         # How long an outage lasts does not depend on how rare they are: the middle of one sets the other.
@@ -241,22 +335,7 @@ class Ranker:
         """Hours to write one checkpoint: as asked, else its bytes and a few seconds for the pause."""
         if self.plan.job.checkpoint_seconds is not None:
             return self.plan.job.checkpoint_seconds / 3600
-        return max(self.fixed["mid"].save / checkpoints_saved(self.plan), 5 / 3600)
-
-    def _by_deadline(self, total: Bill, spot: Spot | None, hours: JobHours) -> float | None:
-        """Probability of finishing by the deadline.
-
-        On demand the range of the hours decides (its ends are the quantiles 10 and 90); spot adds its own spread.
-        """
-        deadline = self.plan.job.deadline_h
-        if deadline is None:
-            return None
-        steady = _between(total.hours, deadline)
-        if spot is None:
-            return steady
-        n = self.plan.job.experiments
-        by_then = probability_by(spot, (deadline - hours.parts.idle) / n)
-        return min(steady if deadline < total.hours.low else 1.0, by_then)
+        return max(self.fixed(MIDDLE).save / checkpoints_saved(self.plan), 5 / 3600)
 
     # ---------------------------------------------------------------------------------------------- all offers
 
@@ -280,7 +359,7 @@ class Ranker:
                 row = self.rank(offer)
                 reason = "does-not-fit" if row is None else self._misses(row)
             if reason is not None:
-                cost = offer.usd_per_hour if row is None else row.bill.usd.mid
+                cost = offer.usd_per_hour if row is None else row.usd
                 excluded.setdefault(reason, []).append((cost, offer, row))
             elif row is not None:
                 ranked.append(row)
@@ -314,7 +393,7 @@ class Ranker:
             return "misses-deadline"
         if row.spot is not None and row.spot.wall > NEVER_HOURS:
             return "misses-deadline"
-        if job.budget_usd is not None and row.bill.usd.mid > job.budget_usd:
+        if job.budget_usd is not None and row.usd > job.budget_usd:
             return "over-budget"
         return None
 
@@ -358,57 +437,12 @@ def _excluded(reason: str, rows: list[Any]) -> dict[str, Any]:
         "checked": offer.checked,
     }
     if row is not None:
-        cheapest |= {"usd": row.bill.usd.mid, "hours": row.bill.hours.mid}
+        cheapest |= {"usd": row.usd, "hours": row.wall}
     return {"reason": reason, "count": len(rows), "cheapest": cheapest}
 
 
 def _order(row: Ranked) -> tuple[Any, ...]:
-    offer = row.offer
-    return row.bill.usd.mid, offer.provider, offer.offer, offer.gpus, offer.region or "", offer.purchase
-
-
-class Wanted:
-    """The filters of a request, as a question to each offer."""
-
-    def __init__(self, plan: Plan, catalog: Catalog, today: int | None) -> None:
-        """`today` is the day from which ages count."""
-        self.filters, self.gpu, self.providers, self.today = plan.filters, plan.gpu, catalog.providers, today
-        # GPUs that the request names are wanted, however many.
-        self.max_gpus = max(plan.filters.max_gpus, plan.parallel.world)
-        self.regions = [region.lower() for region in plan.filters.regions]
-
-    def dropped_by(self, offer: Offer) -> str | None:
-        """The first reason for which an offer is not wanted; None when it is."""
-        wanted = self.filters
-        if self.gpu is not None and offer.gpu != self.gpu:
-            return "gpu"
-        if offer.gpus > self.max_gpus:
-            return "max-gpus"
-        if not wanted.include_scaled and offer.price_basis == "scaled":
-            return "scaled"
-        if wanted.purchase and offer.purchase not in wanted.purchase:
-            return "purchase"
-        if wanted.providers and offer.provider not in wanted.providers:
-            return "provider"
-        if wanted.kinds and self.providers.get(offer.provider, {}).get("kind") not in wanted.kinds:
-            return "kind"
-        if self.regions and not any(in_region(offer.region, region) for region in self.regions):
-            return "region"
-        limit = wanted.max_age_days
-        if limit is not None and self.today is not None and self.today - offer.day > limit:
-            return "price-too-old"
-        return None
-
-
-def in_region(region: str | None, wanted: str) -> bool:
-    """Whether an offer's region is the one wanted: how its name begins, or one of a group's words (`eu`, `latam`)."""
-    if region is None:
-        return False
-    region = region.lower()
-    if wanted in REGION_GROUPS:
-        words = "".join(c if c.isalpha() else " " for c in region).split()
-        return not REGION_GROUPS[wanted].isdisjoint(words)
-    return region.startswith(wanted)
+    return row.order
 
 
 # --------------------------------------------------------------------------------------------------------- picks
@@ -426,16 +460,16 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     cheapest = pool[0] if pool else None
     fastest = maybe = None
     if cheapest is not None:
-        within = [r for r in pool if r.bill.usd.mid <= FASTEST_WITHIN * cheapest.bill.usd.mid]
-        fastest = min(within, key=lambda r: (r.bill.hours.mid, r.bill.usd.mid))
-        limit = CHEAPER_SHARE * cheapest.bill.usd.mid
+        within = [r for r in pool if r.usd <= FASTEST_WITHIN * cheapest.usd]
+        fastest = min(within, key=lambda r: (r.wall, r.usd))
+        limit = CHEAPER_SHARE * cheapest.usd
         older = [
             r
             for r in led
             if r.offer.purchase == "on-demand"
             and r.placement.verdict == "fits"
             and _older(r, cheapest)
-            and r.bill.usd.mid <= limit
+            and r.usd <= limit
         ]
         # The likeliest hint: of a few months ago before one of last year.
         maybe = next(iter(_youngest(older)), None)

@@ -65,20 +65,24 @@ def expected(work: float, first: float, checkpoint: float, checkpoints: int, m: 
         checkpoints: how many, the last one at the end.
     """
     segment = work / checkpoints + checkpoint
-    start = _segment(first, first, m)
-    each = _segment(segment, m.restart + segment, m)
     down = _share_down(m)
-    first_wait = down * m.wait
-    first_variance = 2 * down * m.wait**2 - first_wait**2
+    running, failures, variance = _start(first, down, m)
+    each_running, each_failures = _segment(segment, m.restart + segment, m)
     return Spot(
         checkpoints=checkpoints,
-        billed=start.running + checkpoints * each.running,
-        waiting=first_wait + start.waiting + checkpoints * each.waiting,
-        interruptions=start.failures + checkpoints * each.failures,
-        variance=first_variance + start.variance + checkpoints * each.variance,
+        billed=running + checkpoints * each_running,
+        waiting=down * m.wait + m.wait * failures + checkpoints * m.wait * each_failures,
+        interruptions=failures + checkpoints * each_failures,
+        variance=variance + checkpoints * _variance(segment, m.restart + segment, m),
         shortest=first + checkpoints * segment,
         undisturbed=exp(-min(LONGEST_EXPONENT, m.rate * (first + checkpoints * segment))) * (1 - down),
     )
+
+
+def _start(first: float, down: float, m: Market) -> tuple[float, float, float]:
+    """From asking for capacity to the first step: running hours, failures, variance of the wall hours."""
+    variance = 2 * down * m.wait**2 - (down * m.wait) ** 2 + _variance(first, first, m)
+    return *_segment(first, first, m), variance
 
 
 def _share_down(m: Market) -> float:
@@ -86,30 +90,32 @@ def _share_down(m: Market) -> float:
     return m.wait / (m.wait + 1 / m.rate) if m.rate else 0.0
 
 
-class _Segment(NamedTuple):
-    running: float
-    waiting: float
-    failures: float
-    variance: float
+def _segment(first: float, again: float, m: Market) -> tuple[float, float]:
+    """Running hours and failures until a segment is done: `first` hours undisturbed, `again` after a failure.
 
-
-def _segment(first: float, again: float, m: Market) -> _Segment:
-    """Moments of finishing one segment: `first` hours undisturbed, or `again` (restart + segment) after a failure.
-
-    With f the chance that `first` is interrupted, q that `again` survives: failures = f / q,
-    running = (1 − e^(−λ first)) / λ + f (e^(λ again) − 1) / λ, waiting = wait × failures.
+    With f the chance that `first` is interrupted, q that `again` (restart + segment) survives: failures = f / q,
+    running = (1 − e^(−λ first)) / λ + f (e^(λ again) − 1) / λ.
     """
     rate = m.rate
     if rate == 0:
-        return _Segment(first, 0.0, 0.0, 0.0)
+        return first, 0.0
     again_exponent = min(LONGEST_EXPONENT, rate * again)
     fails = -expm1(-min(LONGEST_EXPONENT, rate * first))
-    survives = exp(-again_exponent)
-    failures = fails / survives
-    running = fails / rate + fails * expm1(again_exponent) / rate
+    return fails / rate + fails * expm1(again_exponent) / rate, fails / exp(-again_exponent)
+
+
+def _variance(first: float, again: float, m: Market) -> float:
+    """Variance of a segment's wall hours.
+
+    Extra hours of a disturbed one: lost + wait + (again − first) + Σ over J further failures of (lost + wait).
+    """
+    rate = m.rate
+    if rate == 0:
+        return 0.0
+    fails = -expm1(-min(LONGEST_EXPONENT, rate * first))
+    survives = exp(-min(LONGEST_EXPONENT, rate * again))
     lost, lost_2 = _truncated(rate, first)
     lost_again, lost_again_2 = _truncated(rate, again)
-    # Extra hours of a disturbed segment: lost + wait + (again − first) + Σ over J further failures of (lost + wait).
     wait_2 = 2 * m.wait * m.wait
     each = lost_again + m.wait
     each_2 = lost_again_2 + 2 * lost_again * m.wait + wait_2
@@ -119,7 +125,7 @@ def _segment(first: float, again: float, m: Market) -> _Segment:
     variance = (lost_2 - lost * lost) + (wait_2 - m.wait * m.wait) + more * (each_2 - each * each)
     variance += more_variance * each * each
     second = variance + mean * mean
-    return _Segment(running, m.wait * failures, failures, fails * second - (fails * mean) ** 2)
+    return fails * second - (fails * mean) ** 2
 
 
 def _truncated(rate: float, length: float) -> tuple[float, float]:
@@ -135,29 +141,39 @@ def _truncated(rate: float, length: float) -> tuple[float, float]:
 
 
 def best(work: float, first: float, checkpoint: float, m: Market) -> Spot:
-    """The number of checkpoints with the least expected wall hours.
+    """The number of checkpoints with the least expected wall hours."""
+    return expected(work, first, checkpoint, best_count(work, checkpoint, m), m)
+
+
+def best_count(work: float, checkpoint: float, m: Market) -> int:
+    """How many checkpoints make the wall hours least.
 
     Starts at Young's √(2 c / λ) and walks downhill over whole numbers, faster while it leads down: the expectation is
-    convex in their number.
+    convex in their number. The start of the job does not depend on it and is left out.
     """
     if m.rate == 0 or work <= 0:
-        return expected(work, first, checkpoint, 1, m)
+        return 1
+
+    def wall(count: int) -> float:
+        segment = work / count + checkpoint
+        running, failures = _segment(segment, m.restart + segment, m)
+        return count * (running + m.wait * failures)
+
     interval = sqrt(2 * max(checkpoint, 1e-6) / m.rate)
     count = min(MOST_CHECKPOINTS, max(1, round(work / interval)))
-    found = expected(work, first, checkpoint, count, m)
-    step = max(1, count // 8)
+    least, step = wall(count), max(1, count // 8)
     while True:
         moved = False
         for candidate in (count - step, count + step):
             if 1 <= candidate <= MOST_CHECKPOINTS:
-                other = expected(work, first, checkpoint, candidate, m)
-                if other.wall < found.wall:
-                    count, found, moved = candidate, other, True
+                other = wall(candidate)
+                if other < least:
+                    count, least, moved = candidate, other, True
                     break
         if moved:
             step *= 2  # where checkpoints cost nothing the least lies far away
         elif step == 1:
-            return found
+            return count
         else:
             step = max(1, step // 4)
 

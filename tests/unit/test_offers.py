@@ -7,7 +7,7 @@ import pytest
 import ajuste
 from ajuste.catalog import day_number
 from ajuste.constants import ASSUMPTIONS
-from ajuste.offers import in_region
+from ajuste.wanted import in_region
 
 from .conftest import BUNDLE, offer
 
