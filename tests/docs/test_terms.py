@@ -7,9 +7,11 @@ import tomllib
 
 import pytest
 
-from pipeline.guide import DOCS, LANGUAGES, pages, prose
+from pipeline.guide import DOCS, LANGUAGES
+from pipeline.spelling import texts
 
 TERMS = tomllib.loads((DOCS / "terms.toml").read_text(encoding="utf-8"))
+TEXTS = {language: tuple(texts(language)) for language in LANGUAGES}
 RULES = [(language, rule) for language in LANGUAGES for rule in TERMS[language]]
 
 
@@ -18,10 +20,9 @@ RULES = [(language, rule) for language in LANGUAGES for rule in TERMS[language]]
 )
 def test_term(language: str, rule: dict[str, str]) -> None:
     pattern = re.compile(rf"\b(?:{rule['avoid']})\b", re.I)
-    for path, page in pages(language).items():
-        for section in page.sections:
-            found = pattern.search(prose(f"{section.title}\n{section.body}"))
-            assert not found, f"{language}/{path}#{section.anchor}: “{found[0]}”; write “{rule['use']}”"
+    for place, text in TEXTS[language]:
+        found = pattern.search(text)
+        assert not found, f"{place}: “{found[0]}”; write “{rule['use']}”"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
