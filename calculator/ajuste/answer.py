@@ -285,6 +285,7 @@ def offer_of(row: Ranked, ranker: Ranker) -> dict[str, Any]:
         "required_gib": range_of(placement.required),
         "strategy": placement.strategy,
         "micro_batch": placement.micro_batch,
+        "grad_accum": placement.accumulation,
         "tokens_per_second": range_of(placement.tokens_per_second),
         "hours": range_of(total.hours),
         "billed_hours": range_of(total.billed),

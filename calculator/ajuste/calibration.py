@@ -14,7 +14,7 @@ from .resolve import as_request, resolve
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
 
 # What of a run says nothing about another: who asks, where, at what price.
-NOT_OF_THE_RUN = ("defaults", "calibration", "filters", "job", "mode", "as_of")
+NOT_OF_THE_RUN = ("defaults", "calibration", "filters", "job", "mode", "as_of", "global_batch")
 
 
 class Calibrated(NamedTuple):

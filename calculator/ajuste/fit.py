@@ -14,7 +14,7 @@ from .calibration import Calibrated
 from .card import Footprint, Range
 from .catalog import Gpu
 from .constants import ASSUMPTIONS
-from .lengths import attended_tokens, row_tokens
+from .lengths import attended_tokens, row_tokens, rows_per_epoch
 from .memory import GIB
 from .plan import Plan
 from .resolve import accumulation
@@ -83,6 +83,7 @@ class Fitter:
         self._rates: dict[tuple[str, str, str], Rates] = {}
         self._rows: dict[int, tuple[float, float]] = {}
         self._placed: dict[tuple[str, int, bool], Placement] = {}
+        self._all_rows = 0
 
     def counts(self) -> tuple[int, ...]:
         """GPU counts that may be tried."""
@@ -204,16 +205,18 @@ class Fitter:
             batch = plan.micro_batch
             accumulate = plan.grad_accum if plan.optimizer_in_backward else accumulation(total or batch, batch, ranks)
             curve = site.curve(accumulate > 1, self.arch)
-        elif total is None or plan.optimizer_in_backward:
-            accumulate, curve = plan.grad_accum, site.curve(plan.grad_accum > 1, self.arch)
-            batch = max(1, curve.largest_batch(usable))
         else:
             # As few micro-batches as memory allows; with more than one, gradients wait between them.
-            batch, curve = max(1, total // ranks), site.curve(False, self.arch)
+            each, accumulate = max(1, min(total or Footprint.LARGEST_BATCH, self.rows) // ranks), 1
+            batch, curve = each, site.curve(False, self.arch)
             if usable is None or curve.required(batch).high > usable * GIB:
-                curve = site.curve(True, self.arch)
-                batch = max(1, min(batch, curve.largest_batch(usable)))
-            accumulate = accumulation(total, batch, ranks)
+                if not plan.optimizer_in_backward:
+                    curve = site.curve(True, self.arch)
+                batch = max(1, min(each, curve.largest_batch(usable)))
+                if total is not None and not plan.optimizer_in_backward:
+                    batch = even_batch(each, batch)
+                    accumulate = accumulation(each, batch, 1)
+                    curve = site.curve(accumulate > 1, self.arch)
         low, mid, high = curve.required(batch)
         return batch, accumulate, Range(low / GIB, mid / GIB, high / GIB)
 
@@ -223,6 +226,13 @@ class Fitter:
         if plan.global_batch is not None or plan.micro_batch is None:
             return plan.global_batch
         return plan.micro_batch * plan.grad_accum * plan.parallel.data_ranks
+
+    @property
+    def rows(self) -> int:
+        """Rows of one epoch: no micro-batch can hold more."""
+        if self._all_rows == 0:
+            self._all_rows = rows_per_epoch(self.plan)
+        return self._all_rows
 
     def curve(self, placement: Placement) -> Curve:
         """The memory curve that a placement was solved on."""
@@ -238,6 +248,16 @@ class Fitter:
             return 0, 0
         longest = curve.longest_sequence(gpu.usable_gib, plan.batch)
         return curve.largest_batch(gpu.usable_gib), None if longest == Footprint.LONGEST else longest
+
+
+def even_batch(total: int, largest: int) -> int:
+    """The largest micro-batch whose multiple is the total; none from half the largest up, the one that comes nearest.
+
+    >>> even_batch(16, 7), even_batch(13, 5)
+    (4, 4)
+    """
+    tried = range(largest, max(0, largest // 2 - 1), -1)
+    return min(tried, key=lambda batch: abs(total - batch * accumulation(total, batch, 1)))
 
 
 class Curve:

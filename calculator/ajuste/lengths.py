@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import ceil, log
 
 from .constants import MID
 from .plan import Dataset, Plan
@@ -43,6 +43,16 @@ def row_tokens(plan: Plan, micro_batch: int) -> float:
         return expected_longest(dataset, float(plan.sequence_length), micro_batch)
     grown = mean * (1 + MID["length-variation"] * (harmonic(micro_batch) - 1))
     return max(mean, min(grown, float(dataset.max_tokens or plan.sequence_length), float(plan.sequence_length)))
+
+
+def rows_per_epoch(plan: Plan) -> int:
+    """Rows of one epoch: examples, completions of GRPO, or packed rows. Unit: rows."""
+    dataset = plan.dataset
+    if plan.task == "grpo":
+        return dataset.examples * plan.rl.generations
+    if plan.padding == "packed":
+        return max(1, ceil(dataset.examples * mean_tokens(plan) / plan.sequence_length))
+    return dataset.examples
 
 
 def expected_longest(dataset: Dataset, longest: float, draws: int) -> float:

@@ -218,7 +218,12 @@ def _derive_batch(values: dict[str, Any], origin: dict[str, Any], asked: dict[st
     if values["optimizer_in_backward"] and "optimizer_in_backward" not in asked and values["grad_accum"] > 1:
         values["optimizer_in_backward"] = False
         origin["optimizer_in_backward"] = "grad_accum"
-    if values["global_batch"] is not None and "grad_accum" not in asked and not values["optimizer_in_backward"]:
+    if "global_batch" not in asked:
+        # A micro-batch asked for makes its own; an automatic one needs a job that is the same on every GPU.
+        if values["micro_batch"] is not None:
+            values["global_batch"] = None
+            origin["global_batch"] = "micro_batch"
+    elif values["global_batch"] is not None and "grad_accum" not in asked and not values["optimizer_in_backward"]:
         values["grad_accum"] = accumulation(values["global_batch"], values["micro_batch"] or 1, _data_ranks(values))
         origin["grad_accum"] = "global_batch"
 

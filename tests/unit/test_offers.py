@@ -7,6 +7,7 @@ import pytest
 import ajuste
 from ajuste.catalog import day_number
 from ajuste.constants import ASSUMPTIONS
+from ajuste.fit import even_batch
 from ajuste.wanted import in_region
 
 from .conftest import BUNDLE, offer
@@ -227,10 +228,36 @@ def test_a_global_batch_bounds_the_automatic_micro_batch(real):
         assert card["micro_batch"] <= max(1, 12 // card["count"])
 
 
+def test_every_gpu_and_count_does_the_same_job(real):
+    """Automatic: 16 examples a step on each of them, in as few micro-batches as its memory allows."""
+    for method in ("qlora", "full"):
+        answer = ajuste.estimate({"model": "llama-3.1-8b", "method": method, "filters": {"limit": 1000}}, real)
+        assert (answer["plan"]["global_batch"], answer["plan"]["defaults"]["global_batch"]) == (16, "general")
+        for row in answer["gpus"]:
+            if row["verdict"] == "fits":
+                assert row["micro_batch"] * row["grad_accum"] * row["count"] == 16
+        for row in answer["offers"]:  # on 3 GPUs the nearest is 15
+            if row["verdict"] == "fits":
+                assert row["micro_batch"] * row["grad_accum"] * row["gpus"] == 16 // row["gpus"] * row["gpus"]
+
+
+def test_no_micro_batch_is_larger_than_the_data(real):
+    answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "dataset": {"examples": 1}}, real)
+    assert {row["micro_batch"] for row in answer["gpus"]} == {1}
+    packed = {"padding": "packed", "dataset": {"examples": 12, "mean_tokens": 512}}  # 6,144 tokens: 3 rows of 2,048
+    answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"} | packed, real)
+    assert max(row["micro_batch"] for row in answer["gpus"]) == 3
+
+
+def test_an_even_micro_batch_reaches_the_global_one():
+    # 7 fit of 16: 4 × 4 is exact. 5 fit of 13: 5 × 3 = 15, 4 × 3 = 12, 3 × 4 = 12. All fit: one micro-batch.
+    assert [even_batch(16, 7), even_batch(13, 5), even_batch(16, 16), even_batch(9, 1)] == [4, 4, 16, 1]
+
+
 def test_the_largest_micro_batch_fits_and_one_more_does_not(real):
     request = {"model": "llama-3.1-8b", "method": "lora", "base_dtype": "bf16", "gpu": "rtx-a6000-48gb"}
     card = ajuste.estimate(request, real)["gpus"][0]
-    assert card["micro_batch"] == card["max_micro_batch"] > 1
+    assert card["max_micro_batch"] >= card["micro_batch"] > 1
 
     def asked(**change: object) -> str:
         return ajuste.estimate(request | change, real)["gpus"][0]["verdict"]
