@@ -61,7 +61,13 @@ class Case:
         self.hidden = arch.hidden / plan.parallel.tp
         self.full, self.quantized = plan.trains_base, plan.is_quantized
         self.packed = weights.packed_weights(plan, arch)
-        self.upcast = plan.kbit_upcast
+        # Whose ZeRO it is: its name says what it casts, buffers and copies.
+        zero = plan.parallel.strategy.startswith("zero")
+        library = "megatron" if plan.framework == "megatron" else plan.parallel.library or "deepspeed"
+        self.zero = library if zero else ""
+        # DeepSpeed casts every weight to 16 bit, also what was prepared in fp32.
+        self.casts_all = self.zero == "deepspeed" and not self.full and plan.base_dtype != "fp32"
+        self.upcast = plan.kbit_upcast and not self.casts_all
         self.has_embedding = stage in ("whole", "first")
         self.has_head = stage in ("whole", "last")
         self._tokens(plan)
@@ -84,8 +90,9 @@ class Case:
         self.scored_tokens = self.tokens * scored
         if plan.task == "reward":  # one number per sequence in place of a vocabulary
             self.vocabulary = 1
-        # Megatron's gradients live in a buffer that is never given back.
-        self.keeps_gradients = plan.framework == "megatron" and plan.precision == "bf16-master"
+        # The gradients of Megatron, and of ZeRO-3's ranks, live in a buffer that is never given back.
+        megatron = plan.framework == "megatron" and plan.precision == "bf16-master"
+        self.keeps_gradients = megatron or (self.zero == "deepspeed" and plan.parallel.strategy == "zero3")
         self.accumulates = (plan.grad_accum > 1 or self.keeps_gradients) and not plan.optimizer_in_backward
         self.in_flight = sharding.micro_batches_in_flight(plan, self.stage)
 
@@ -105,6 +112,8 @@ class Case:
         elif (zero and mixed) or plan.precision == "bf16-master":  # DeepSpeed and Megatron: an fp32 master copy
             self.stored = self.weight = 2
             self.master, self.autocast = 4, False
+        elif self.casts_all:
+            self.weight, self.adapter, self.master, self.autocast = 2, 2, 4, False
         else:
             self.weight = self.stored
         self.gathered_adapter = 2 if fsdp and plan.autocast else self.adapter
@@ -119,7 +128,7 @@ class Case:
         # A 4-bit linear answers in the dtype it was given: after an fp32 norm, fp32, even under autocast.
         self.mlp_bytes = 4 if self.upcast else self.attention_bytes
         # Autocast computes LayerNorm in fp32, so that bitsandbytes' linears, and the residual stream, become fp32 too.
-        layer_norm = self.arch.traits.norm.startswith("layer") and plan.autocast
+        layer_norm = self.arch.traits.norm.startswith("layer") and plan.autocast and not self.casts_all
         if layer_norm and plan.quantization in ("nf4", "nf4-nested", "int8"):
             self.residual = self.mlp_bytes = 4
         # Input and adapter share one dtype: nothing is cast, neighbouring linears save the same tensor.
@@ -168,7 +177,8 @@ class Case:
         self.head_gradient = self.gradient if self.full else 4 if self.upcast else self.weight
         if self.copies:
             mean = (self.adapter * (self.trainable - self.copies) + self.head_gradient * self.copies) / self.trainable
-            self.kept_gradient = self.moment = mean
+            self.kept_gradient = mean
+            self.moment = 4 if self.master else mean
 
     def _shares(self, plan: Plan) -> None:
         """The part of weights, gradients and states that this rank keeps."""
@@ -180,8 +190,9 @@ class Case:
         self.gradient_share = part if self.gathers or strategy == "zero2" else 1.0
         if strategy.startswith("fsdp") and self.accumulates and not plan.parallel.sync_each_batch:
             self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step
-        # DeepSpeed copies gradients to the host as its buckets fill, and the optimizer finds them there.
-        self.gradients_on_host = strategy in ("zero2", "zero3") and plan.parallel.offload != "none"
+        # DeepSpeed copies gradients to the host as its buckets fill; others when the optimizer asks for them.
+        offloaded = plan.parallel.offload != "none"
+        self.gradients_on_host = self.zero == "deepspeed" and strategy in ("zero2", "zero3") and offloaded
         if self.gradients_on_host:
             self.gradient_share = 0.0
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0

@@ -180,6 +180,7 @@ REQUEST: dict[str, Field] = {
         sp=integer(1, 1_024),
         ep=integer(1, 1_024),
         offload=choice("none", "optimizer", "all", "nvme"),
+        library=choice("deepspeed", "colossalai", null=True),
         reshard_after_forward=BOOLEAN,
         sync_each_batch=BOOLEAN,
         bucket_elements=integer(1, 10**12, null=True),

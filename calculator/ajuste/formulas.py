@@ -63,7 +63,7 @@ def _gathered(_: float, c: Case) -> str:
 def _buffers(_: float, c: Case) -> str:
     if c.plan.parallel.strategy == "ddp":
         return f"{_trained(c)} × {c.kept_gradient:g}"
-    return "2 × bucket × 2" if c.plan.parallel.strategy.startswith("zero") else f"layer × {c.gradient}"
+    return "buckets × 2" if c.zero else f"layer × {c.gradient}"
 
 
 def _per(letters: str, unit: Callable[[Case], float]) -> Callable[[float, Case], str]:

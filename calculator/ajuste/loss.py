@@ -27,12 +27,11 @@ def loss_points(c: Case) -> list[Point]:
 def kept_logits(c: Case) -> float:
     """Logits that a raw training loop still references during backward.
 
-    Unit: bytes. Formula: 2V·T (4 in fp32); of preference losses 4V·T before transformers 4.46, which turned all logits
-    to fp32, the same of the reference model, and of KTO once more for the mismatched pairs of its KL term.
+    Unit: bytes. Formula: 2V·T (4 in fp32, and before transformers 4.46, which turned all logits to fp32); of preference
+    losses the same of the reference model, and of KTO once more for the mismatched pairs of its KL term.
     """
-    each: float = c.attention_bytes
+    each: float = 4 if c.old_loss else c.attention_bytes
     if c.plan.task in PREFERENCE:
-        each = 4 if c.old_loss else c.attention_bytes
         each *= 2 if c.plan.reference in ("copy", "adapter-off") else 1
         each *= 2 if c.plan.task == "kto" else 1
     return each * c.vocabulary * c.scored_tokens
@@ -69,7 +68,25 @@ def default(c: Case) -> list[Point]:
         Point("loss", temporaries=hidden, logits=forward * logits),
         Point("loss_backward", logits=backward * logits),
     ]
+    if c.plan.outputs_alive and c.plan.task in PREFERENCE and c.plan.reference == "copy":
+        points.append(reference_forward(c))
     return points + head_backward(c, written * logits)
+
+
+def reference_forward(c: Case) -> Point:
+    """The reference model at work in a raw loop, which asks it for keys and values too and drops them.
+
+    Unit: bytes. Formula: T × Σ layers 4k + V·T (the policy's logits and their 4-byte log-softmax, the reference's of
+    the last batch and its new ones: 2 each, in fp32 + 2 on top of 2 before transformers 4.46).
+    """
+    each = 4 if c.old_loss else c.attention_bytes
+    logits = each + 4 + each + (each + c.attention_bytes if c.old_loss else each)
+    return Point("reference", temporaries=key_value_cache(c), logits=logits * c.vocabulary * c.scored_tokens)
+
+
+def key_value_cache(c: Case) -> float:
+    """Keys and values of a micro-batch in 16 bit. Unit: bytes. Formula: T × Σ layers 4k."""
+    return sum([4 * y.count * y.key for y in c.arch.layers]) * c.tokens
 
 
 def head_backward(c: Case, logits: float) -> list[Point]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import activations, optimizer, sharding
 from .layer_work import Point, active_ffn, adapter_casts, backward_points, dequantised, forward_points
-from .loss import loss_points
+from .loss import key_value_cache, loss_points
 from .vision import tower_activations
 
 if TYPE_CHECKING:
@@ -130,16 +130,9 @@ def forward_instants(c: Case) -> list[Instant]:
     saved += other_micro_batches(c)
     found = [Instant("forward", point, saved, copies) for point in forward_points(c)]
     if c.plan.task == "grpo" and c.plan.rl.engine == "none":
-        found.append(Instant("forward", Point("generation", temporaries=generation_cache(c))))
+        # The trained model itself generates, one micro-batch at a time.
+        found.append(Instant("forward", Point("generation", temporaries=key_value_cache(c))))
     return found
-
-
-def generation_cache(c: Case) -> float:
-    """Keys and values of the completions that the trained model itself generates, one micro-batch at a time.
-
-    Unit: bytes. Formula: T × Σ layers 4k.
-    """
-    return sum(4 * y.count * y.key for y in c.arch.layers) * c.tokens
 
 
 def loss_instants(c: Case) -> list[Instant]:
@@ -151,7 +144,7 @@ def loss_instants(c: Case) -> list[Instant]:
     head = 2.0 * c.arch.embedding if fp32_head else 0.0
     kept = 0.0 if c.checkpointed else adapters + layers
     for point in loss_points(c):
-        forward = point.name == "loss"
+        forward = point.name in ("loss", "reference")
         casts = adapters + layers if forward else kept
         if point.name != "head_backward" or point.logits:
             casts += head
@@ -213,7 +206,8 @@ def _embedding_backward(c: Case) -> Instant:
 def step_instant(c: Case) -> Instant:
     """The optimizer's step: every gradient and its temporaries."""
     gradients = 0.0 if c.accumulates else optimizer.kept_gradients(c)
-    return Instant("optimizer_step", Point("step", temporaries=optimizer.step_temporaries(c)), gradients=gradients)
+    point = Point("step", temporaries=optimizer.step_temporaries(c))
+    return Instant("optimizer_step", point, gradients=gradients, outputs=c.plan.outputs_alive and c.has_head)
 
 
 # ------------------------------------------------------------------------------------------------ other moments

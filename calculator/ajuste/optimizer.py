@@ -81,11 +81,12 @@ def gradients(c: Case, i: Instant) -> float:
     Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated (Megatron: always); else those of
     this pass so far.
     Freed layer by layer when the optimizer runs inside the backward pass. With ZeRO-2/3 and a host that has the
-    optimizer, one bucket: what is full of it goes to the host. Source: DeepSpeed, `stage_1_and_2.py`, `stage3.py`.
+    optimizer, those of the layer at work, and a buffer for the largest tensor's through which they pass: full buckets
+    go to the host. Source: DeepSpeed, `stage_1_and_2.py`, `stage3.py`.
     """
     if c.gradients_on_host:
-        bucket = min(sharding.bucket_elements(c), c.trainable) * c.gradient if i.moment == "backward" else 0.0
-        return bucket + i.gradients + i.work.gradients
+        passing = c.gradient * sharding.largest_trained(c) if i.training else 0.0
+        return passing + i.work.gradients
     resident = c.keeps_gradients and i.moment != "load"
     earlier = kept_gradients(c) if (c.accumulates and i.training) or resident else 0.0
     return earlier + i.gradients + i.work.gradients
@@ -120,17 +121,16 @@ def step_temporaries(c: Case) -> float:
     """What the optimizer step allocates for a moment.
 
     Unit: bytes. Formula: fused 0; foreach one copy of the gradients; Adafactor 16 B × the largest tensor; Muon 12 B ×
-    it; DeepSpeed the fp32 copy of its gradients, under ZeRO-3 of one sub-group.
+    it; ZeRO as `_master_temporaries`.
     """
-    largest = max(c.arch.embedding, c.layer.largest_weights) if c.full else 0.0
+    largest = sharding.largest_trained(c) if c.full else 0.0
     kind = c.plan.optimizer
     if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
         return 0.0
     if c.plan.method == "galore":  # one matrix after the other
         return 2.0 * c.moment * largest
-    if c.master and c.plan.framework != "megatron" and not c.states_on_host:
-        kept = c.trainable * c.state_share
-        return 4.0 * (min(kept, c.a["zero3-sub-group-elements"]) if c.plan.parallel.strategy == "zero3" else kept)
+    if c.master and c.zero != "megatron" and c.plan.framework != "megatron":
+        return _master_temporaries(c)
     if kind == "adamw-foreach":
         return c.kept_gradient * c.trainable * c.state_share
     if kind == "adafactor":
@@ -138,3 +138,24 @@ def step_temporaries(c: Case) -> float:
     if kind == "muon":
         return 12.0 * c.layer.largest_weights if c.full else 0.0
     return 8.0 * largest * c.state_share if kind == "adamw-4bit" else 0.0
+
+
+def _master_temporaries(c: Case) -> float:
+    """What it takes to bring 16-bit gradients to the fp32 master copy.
+
+    Unit: bytes. Formula: DeepSpeed, per element of the shard (ZeRO-3: of one sub-group) 2 for the gradients in
+    one piece + 4 for these in fp32; torch's foreach then 4 more, when the 2 are gone. ZeRO-1 frees the other ranks'
+    gradients first. ColossalAI 4, + 8 of the largest tensor's shard for its norm. An optimizer on the host has them
+    there, or copies tensor by tensor.
+    Source: DeepSpeed, `stage_1_and_2.py`, `stage3.py`; ColossalAI, `low_level_optim.py`.
+    """
+    kept = c.trainable * c.state_share
+    largest = sharding.largest_trained(c) * c.state_share
+    if c.states_on_host:
+        return 0.0 if c.zero == "deepspeed" else 8.0 * largest
+    if c.zero != "deepspeed":
+        return 4.0 * kept + (8.0 * largest if c.zero == "colossalai" else 0.0)
+    if c.plan.parallel.strategy == "zero3":
+        return (8.0 if c.plan.optimizer == "adamw-foreach" else 6.0) * min(kept, c.a["zero3-sub-group-elements"])
+    others = c.kept_gradient * (c.trainable - kept) if c.plan.parallel.strategy == "zero1" else 0.0
+    return max(0.0, 6.0 * kept - others)

@@ -44,6 +44,7 @@ class Parallel(NamedTuple):
     sp: int
     ep: int
     offload: str
+    library: str | None
     reshard_after_forward: bool
     sync_each_batch: bool
     bucket_elements: int | None

@@ -136,23 +136,48 @@ def gathered_weights(c: Case, i: Instant) -> float:
 def communication_buffers(c: Case, i: Instant) -> float:
     """Buffers in which gradients travel.
 
-    Unit: bytes. Formula: DDP one copy of the gradients (its buckets); ZeRO-1/2/3 two buckets of
-    `bucket_elements` (Megatron none); FSDP the gradients of one layer, unsharded.
+    Unit: bytes. Formula: DDP one copy of the gradients (its buckets); DeepSpeed two buckets of 2 B × their elements,
+    whatever is trained, in backward (ZeRO-3 keeps one always); ColossalAI one, at least a layer's largest tensor,
+    and the rank's part of it; Megatron none; FSDP the gradients of one layer, unsharded.
     """
     strategy, ranks = c.plan.parallel.strategy, c.plan.parallel.data_ranks
-    if ranks == 1 or not i.training:
+    if not i.training:
+        return 0.0
+    if c.zero == "deepspeed":  # also on one GPU
+        buckets = 2 if i.moment == "backward" else 1 if strategy == "zero3" else 0
+        return buckets * 2 * bucket_elements(c)
+    if ranks == 1:
         return 0.0
     if strategy == "ddp":
         return c.trainable * c.kept_gradient
-    if strategy.startswith("zero"):
-        if c.keeps_gradients:  # Megatron reduces its gradient buffer in place
-            return 0.0
-        return 2 * min(bucket_elements(c), c.trainable) * 2
+    if c.zero == "colossalai":
+        flat = 2 * max(bucket_elements(c), c.layer.largest_weights if c.full else largest_trained(c))
+        return flat * (1 + c.state_share) if i.moment == "backward" else 0.0
     if i.moment == "backward" and strategy.startswith("fsdp"):
         return c.gradient * (c.layer.parameters if c.full else c.layer_adapter)
     return 0.0
 
 
 def bucket_elements(c: Case) -> float:
-    """Gradients that DeepSpeed sends at once. Unit: elements. Source: `reduce_bucket_size`, or the assumption."""
-    return c.plan.parallel.bucket_elements or c.a["zero-bucket-elements"]
+    """Gradients that are sent at once.
+
+    Unit: elements. Formula: `reduce_bucket_size`; under ZeRO-3 the Hugging Face trainer's h², else the assumption.
+    Source: transformers, `integrations/deepspeed.py`; DeepSpeed's default; ColossalAI's, `low_level_zero_plugin.py`.
+    """
+    if c.plan.parallel.bucket_elements:
+        return c.plan.parallel.bucket_elements
+    if c.zero == "colossalai":
+        return c.a["colossalai-bucket-elements"]
+    if c.plan.parallel.strategy == "zero3" and c.plan.framework != "deepspeed":
+        return float(c.arch.hidden**2)
+    return c.a["zero-bucket-elements"]
+
+
+def largest_trained(c: Case) -> float:
+    """The largest trained tensor: embedding or a linear, or one of an adapter's halves.
+
+    Unit: elements. Formula: max(V·h, in·out), r·max(in, out) of adapters.
+    """
+    if c.full or c.copies:
+        return max(c.arch.embedding, c.layer.largest_weights)
+    return max([c.plan.lora.rank * max(m.inputs, m.outputs) for m in c.targets], default=0.0)

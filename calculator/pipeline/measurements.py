@@ -439,12 +439,9 @@ def colossal(row: Row) -> Request:
     """hpcaitech/ColossalAI: ColossalChat's tables, Llama 2 7B, ZeRO-2, allocated peak.
 
     From applications/ColossalChat: bf16 weights and gradients, fp32 master (HybridAdam), checkpointing, FlashAttention,
-    dummy data of the stated length. Its loops hold the logits, the reference model's too, in variables of their own.
+    dummy data of the stated length, LowLevelZeroPlugin with its own bucket size. Its loops hold the logits, the
+    reference model's too, in variables of their own, and leave `use_cache` on.
     """
-    if row["offload"] != "no":
-        raise NotOfferedError(
-            "its own ZeRO keeps gradients on the GPU while the optimizer is on the host; DeepSpeed's does not"
-        )
     return _base(row) | {
         "framework": "deepspeed",
         "transformers": "4.39",
@@ -459,7 +456,10 @@ def colossal(row: Row) -> Request:
         "gradient_checkpointing": "full",
         "parallel": {
             "strategy": "zero2",
+            "library": "colossalai",
+            "bucket_elements": 12 * 2**20,
             "gpus_per_node": _ranks(row),
+            "offload": "none" if row["offload"] == "no" else "optimizer",
         },
     }
 
