@@ -44,6 +44,10 @@ def texts(language: str) -> Iterator[Text]:
         yield Text(f"docs/diagrams/{file.name}", " ".join([*labels, re.sub(r"<[^>]+>", " ", drawing)]))
     strings = json.loads((ROOT / "calculator" / "web" / "strings" / f"{language}.json").read_text(encoding="utf-8"))
     yield Text(f"calculator/web/strings/{language}.json", plain("\n".join(map(str, strings.values()))))
+    if language == "es":
+        for name in ("reasons.toml", "sources.toml"):
+            tables = tomllib.loads((ROOT / "calculator" / "pipeline" / name).read_text(encoding="utf-8"))
+            yield Text(f"calculator/pipeline/{name}", plain("\n".join(strings_of(tables))))
     for folder in ("data", "docs", "calculator/pipeline", "calculator/ajuste"):
         for file in sorted((ROOT / folder).glob("*.toml")):
             yield from of_pairs(file, language, in_language(tomllib.loads(file.read_text(encoding="utf-8")), language))
@@ -68,6 +72,15 @@ def in_language(value: Any, language: str) -> Iterator[str]:
         return
     for item in value:
         yield from in_language(item, language)
+
+
+def strings_of(value: Any) -> Iterator[str]:
+    """Every string of nested tables."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from strings_of(item)
+    else:
+        yield str(value)
 
 
 def in_code(tree: ast.AST, language: str) -> Iterator[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -235,9 +238,7 @@ def prices_spot(data: Data, offers: pd.DataFrame, language: str) -> str:
                 [
                     Cell(escape(names[pair["gpu"]])),
                     Cell(escape(sellers[pair["provider"]])),
-                    Cell(
-                        escape(pair["offer"]) + (f" <small>{escape(pair['region'])}</small>" if pair["region"] else "")
-                    ),
+                    Cell(escape(pair["offer"]) + _region(pair["region"], language)),
                     Cell(usd(pair["per_gpu_on_demand"], language), round(pair["per_gpu_on_demand"], 6)),
                     Cell(usd(pair["per_gpu"], language) + _marks(pair, language), round(pair["per_gpu"], 6)),
                     Cell(percent(pair["saving"], language), round(pair["saving"], 4)),
@@ -276,7 +277,7 @@ def prices_all(data: Data, offers: pd.DataFrame, past: History, language: str) -
             "offers_from" if len(group) > 1 else "offer_from", language, n=number(len(group), language), price=price
         )
         parts.append(
-            f'<details class="offers" id="{anchor("gpu", gpu)}">'
+            f'<details class="offers" id="{anchor("gpu", gpu)}" data-search-exclude>'
             f"<summary><strong>{escape(names[gpu])}</strong> · {count}</summary>\n"
         )
         parts.append(price_chart(_series(gpu, past, sellers), language))
@@ -311,7 +312,6 @@ def _offer_heads(language: str) -> list[Head]:
 
 
 def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -> Line:
-    region = f" <small>{escape(offer['region'])}</small>" if offer["region"] else ""
     correct = [
         link(issue_form(offer), word("still_right", language)),
         link(edit_link(offer["path"]), word("edit", language)),
@@ -320,7 +320,7 @@ def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -
         anchor(*(offer[name] for name in ("provider", "offer", "region", "gpu", "gpus", "purchase"))),
         [
             Cell(escape(sellers[offer["provider"]])),
-            Cell(escape(offer["offer"]) + region + _marks(offer, language)),
+            Cell(escape(offer["offer"]) + _region(offer["region"], language) + _marks(offer, language)),
             Cell(usd(offer["per_gpu"], language), round(offer["per_gpu"], 6)),
             Cell(f"{usd(offer['usd_per_hour'], language)} <small>{offer['gpus']} GPU</small>", offer["usd_per_hour"]),
             Cell(word(offer["purchase"], language)),
@@ -329,6 +329,13 @@ def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -
         ],
         _style(offer),
     )
+
+
+def _region(name: str | None, language: str) -> str:
+    """Where an offer is, small, behind its name; two of the names are ours."""
+    ours = {"all": "all_regions", "global": "any_region"}
+    shown = word(ours[name], language) if name in ours else escape(name or "")
+    return f" <small>{shown}</small>" if shown else ""
 
 
 def _marks(offer: dict[str, Any], language: str) -> str:
@@ -613,6 +620,18 @@ def _yes_no(value: bool | None, language: str) -> Cell:
 # --- constants and columns ---
 
 
+@cache
+def _sources() -> dict[str, dict[str, str]]:
+    return tomllib.loads((Path(__file__).parent / "sources.toml").read_text(encoding="utf-8"))
+
+
+def in_spanish(kind: str, text: str) -> str:
+    """A constant's unit or source in Spanish, the English where none is written yet: a test then says which."""
+    known = _sources()[kind]
+    said, prior, reason = text.partition("; prior: ")
+    return known.get(said, said) + (f"; de partida: {known.get(reason, reason)}" if prior else "")
+
+
 def assumptions(data: Data, language: str) -> str:
     """The constants of the formulas."""
     heads = [
@@ -626,14 +645,15 @@ def assumptions(data: Data, language: str) -> str:
     lines = []
     for row in data.assumptions:
         values = row.values
-        source = escape(values["source"])
+        source = escape(in_spanish("sources", values["source"]) if language == "es" else values["source"])
+        unit = in_spanish("units", values["unit"]) if language == "es" else values["unit"]
         lines.append(
             Line(
                 anchor(values["id"]),
                 [
                     Cell(escape(values["label"][language])),
                     *(Cell(short_number(values[bound], language), values[bound]) for bound in ("low", "mid", "high")),
-                    Cell(escape(values["unit"])),
+                    Cell("" if unit == "1" else escape(unit)),
                     Cell(
                         (link(values["url"], source) if values["url"] else source)
                         + f" <small>{values['checked']}</small>"

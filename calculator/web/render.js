@@ -574,7 +574,8 @@ function offerTable(rows, answer, view) {
 /** @param {Offer} offer @param {Answer} answer @param {View} view */
 function offerRow(offer, answer, view) {
   const { format } = view;
-  const place = [offer.region, offer.purchase === "spot" && view.say("offers.spot")].filter(Boolean).join(" · ");
+  const region = ["all", "global"].includes(offer.region) ? view.say(`offers.region.${offer.region}`) : offer.region;
+  const place = [region, offer.purchase === "spot" && view.say("offers.spot")].filter(Boolean).join(" · ");
   return html`<tr role="row">
     <th role="rowheader" scope="row">${view.cards(offer.gpus, offer.gpu)}</th>
     <td role="cell" class="aj-who">${view.provider(offer.provider)} <small>${place}</small></td>
