@@ -7,12 +7,13 @@ context (+ NCCL). `reserved` is what the allocator takes when nothing presses it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import add, sub
 from typing import NamedTuple
 
 from .architecture import Architecture, parameters
 from .case import Case
 from .constants import ASSUMPTIONS, MID
-from .memory import GIB, MemoryTable, fullest_table, memory_table, moved_totals
+from .memory import GIB, MemoryTable, fullest_table, memory_table, middle_totals, moved_totals
 from .optimizer import paged_states
 from .plan import Plan
 from .sharding import stages
@@ -201,6 +202,9 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
 # ------------------------------------------------------------------------------------------------ largest batch
 
 
+Rows = list[tuple[float, ...]]  # coefficients of the instants that can be the largest
+
+
 class Footprint:
     """Required memory of a plan as arithmetic in the micro-batch and the sequence length.
 
@@ -215,26 +219,31 @@ class Footprint:
         self.plan = plan
         self.card = card_of(plan, arch)
         self._arch = arch
-        self._near = [_scenarios(plan, arch, plan.sequence_length, batch) for batch in (1, 2)]
-        self.sides = [side for side, _ in self._near[0]]
+        self.sides: list[str] = []
+        self._shifts: list[tuple[float, ...]] | None = None
+        self._near = [self._scenarios(plan.sequence_length, batch) for batch in (1, 2)]
         # At the plan's own sequence only the micro-batch varies: base + slope · B.
-        self._lines = [
-            _undominated([(2 * one - two, two - one) for one, two in zip(a, b, strict=True)])
-            for (_, a), (_, b) in zip(*self._near, strict=True)
-        ]
-        self._coefficients: list[list[tuple[float, ...]]] | None = None
+        self._lines, self._line_moves = _relative(
+            [
+                _undominated([(2 * one - two, two - one) for one, two in zip(a, b, strict=True)])
+                for (_, a), (_, b) in zip(*self._near, strict=True)
+            ]
+        )
+        self._coefficients: tuple[Rows, list[float | Rows]] | None = None
         self._known: dict[tuple[int, int], Range] = {}
 
     @property
-    def coefficients(self) -> list[list[tuple[float, ...]]]:
+    def coefficients(self) -> tuple[Rows, list[float | Rows]]:
         """a₀, a₁, b₁, b₂ of each instant, per scenario. Evaluated when another sequence length is first asked for."""
         if self._coefficients is None:
             near = self.plan.sequence_length
-            far = [_scenarios(self.plan, self._arch, 2 * near, batch) for batch in (1, 2)]
-            self._coefficients = [
-                _undominated([_fit(near, *values) for values in zip(a, b, c, d, strict=True)])
-                for (_, a), (_, b), (_, c), (_, d) in zip(*self._near, *far, strict=True)
-            ]
+            far = [self._scenarios(2 * near, batch) for batch in (1, 2)]
+            self._coefficients = _relative(
+                [
+                    _undominated([_fit(near, *values) for values in zip(a, b, c, d, strict=True)])
+                    for (_, a), (_, b), (_, c), (_, d) in zip(*self._near, *far, strict=True)
+                ]
+            )
         return self._coefficients
 
     def required(self, micro_batch: int, sequence: int | None = None) -> Range:
@@ -245,16 +254,39 @@ class Footprint:
         found = self._known.get(key)
         if found is None:
             if sequence == own:
-                mid, *moved = [max([base + slope * micro_batch for base, slope in lines]) for lines in self._lines]
+                rows, moves = self._lines, self._line_moves
+
+                def largest(lines: Rows) -> float:
+                    return max([base + slope * micro_batch for base, slope in lines])
             else:
+                rows, moves = self.coefficients
                 tokens, squares = micro_batch * sequence, micro_batch * sequence * sequence
-                mid, *moved = [
-                    max([a0 + a1 * sequence + b1 * tokens + b2 * squares for a0, a1, b1, b2 in rows])
-                    for rows in self.coefficients
-                ]
+
+                def largest(lines: Rows) -> float:
+                    return max([a0 + a1 * sequence + b1 * tokens + b2 * squares for a0, a1, b1, b2 in lines])
+
+            mid = largest(rows)
+            moved = [mid + move if isinstance(move, float) else largest(move) for move in moves]
             ends = list(zip(self.sides[1:], moved, strict=True))
             found = self._known[key] = spread(mid, ends, self.card, self.card.slack, self.card.fixed)
         return found
+
+    def _scenarios(self, sequence: int, batch: int) -> list[tuple[str, tuple[float, ...]]]:
+        """Totals of all instants of all candidate ranks: in the middle, then with each assumption at each end."""
+        plan, arch = self.plan.replace(sequence_length=sequence, micro_batch=batch), self._arch
+        if self._shifts is not None:
+            middle = sum([middle_totals(plan, arch, stage) for stage in stages(plan)], ())
+            moved = [tuple(map(add, middle, shift)) for shift in self._shifts]
+            return list(zip(self.sides, [middle, *moved], strict=True))
+        tables = [memory_table(plan, arch, MID, stage) for stage in stages(plan)]
+        middle = sum([table.totals for table in tables], ())
+        ranks = zip(*[moved_totals(plan, arch, table) for table in tables], strict=True)
+        ends = [(each[0][1], sum([totals for _, _, totals in each], ())) for each in ranks]
+        self.sides = ["mid", *[side for side, _ in ends]]
+        if not any(table.moves_with_the_batch for table in tables):
+            # What moves is resident: as far at every batch and length.
+            self._shifts = [tuple(map(sub, totals, middle)) for _, totals in ends]
+        return list(zip(self.sides, [middle, *[totals for _, totals in ends]], strict=True))
 
     def largest_micro_batch(self, usable: float) -> int:
         """Largest micro-batch whose verdict is `fits` on `usable` bytes; 0 when not even one sequence fits."""
@@ -265,14 +297,23 @@ class Footprint:
         return _largest(lambda length: self.required(micro_batch, length).high <= usable, self.LONGEST)
 
 
-def _scenarios(plan: Plan, arch: Architecture, sequence: int, batch: int) -> list[tuple[str, tuple[float, ...]]]:
-    """Totals of all instants of all candidate ranks: in the middle, then with each assumption at each end."""
-    plan = plan.replace(sequence_length=sequence, micro_batch=batch)
-    tables = [memory_table(plan, arch, MID, stage) for stage in stages(plan)]
-    middle = tuple([total for table in tables for total in table.totals])
-    moved = [list(moved_totals(plan, arch, table)) for table in tables]
-    ends = [(ranks[0][1], sum([totals for _, _, totals in ranks], ())) for ranks in zip(*moved, strict=True)]
-    return [("mid", middle), *ends]
+def _relative(scenarios: list[Rows]) -> tuple[Rows, list[float | Rows]]:
+    """The middle's rows, and of each other scenario how far its own lie from them, where all lie as far."""
+    middle, *others = scenarios
+    return middle, [_shift(middle, rows) for rows in others]
+
+
+def _shift(middle: Rows, rows: Rows) -> float | Rows:
+    if len(rows) != len(middle):
+        return rows
+    far = rows[0][0] - middle[0][0]
+    for one, other in zip(rows, middle, strict=True):
+        # A byte in a gigabyte is the arithmetic's own rounding.
+        if abs(one[0] - other[0] - far) > 1 or any(
+            abs(a - b) > 1e-9 * abs(b) for a, b in zip(one[1:], other[1:], strict=True)
+        ):
+            return rows
+    return far
 
 
 def _undominated(rows: list[tuple[float, ...]]) -> list[tuple[float, ...]]:

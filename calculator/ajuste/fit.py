@@ -292,14 +292,14 @@ class Curve:
 class Inverse:
     """The largest n that a growing need leaves room for, exact whatever the curve.
 
-    The needs at 1, 2, 4, … are evaluated once and serve every card; inside an octave a straight line lands on the
-    answer or beside it, and both neighbours are checked.
+    What has been evaluated is kept and serves every card: between two known needs a straight line lands on the answer
+    or beside it, and its upper neighbour is checked.
     """
 
     def __init__(self, needs: Callable[[int], float], limit: int) -> None:
         """`needs(n)` must grow with n, for n in 1 … limit."""
         self.needs, self.limit = needs, limit
-        self._octaves = [needs(1)]
+        self._tried, self._needs = [1], [needs(1)]
         self._found: dict[float, int] = {}
 
     def largest(self, room: float) -> int:
@@ -309,17 +309,23 @@ class Inverse:
             found = self._found[room] = self._largest(room)
         return found
 
+    def _try(self, n: int) -> float:
+        need = self.needs(n)
+        index = bisect_right(self._tried, n)
+        self._tried.insert(index, n)
+        self._needs.insert(index, need)
+        return need
+
     def _largest(self, room: float) -> int:
-        octaves = self._octaves
-        while octaves[-1] <= room:
-            if 1 << (len(octaves) - 1) >= self.limit:
+        tried, needs = self._tried, self._needs
+        while needs[-1] <= room:
+            if tried[-1] == self.limit:
                 return self.limit
-            octaves.append(self.needs(min(self.limit, 1 << len(octaves))))
-        index = bisect_right(octaves, room)
-        if index <= 1:
-            return index
-        low, high = 1 << (index - 1), min(self.limit, 1 << index)
-        need_low, need_high = octaves[index - 1], octaves[index]
+            self._try(min(self.limit, 2 * tried[-1]))
+        index = bisect_right(needs, room)
+        if index == 0:
+            return 0
+        low, high, need_low, need_high = tried[index - 1], tried[index], needs[index - 1], needs[index]
         straight = True
         while high - low > 1:
             guess = (low + high) // 2
@@ -327,12 +333,12 @@ class Inverse:
                 share = (room - need_low) / (need_high - need_low)
                 guess = min(high - 1, max(low + 1, low + int(share * (high - low))))
             straight = not straight or high - low > 64
-            need = self.needs(guess)
+            need = self._try(guess)
             if need > room:
                 high, need_high = guess, need
                 continue
             low, need_low = guess, need
-            if guess + 1 < high and self.needs(guess + 1) > room:
+            if guess + 1 < high and self._try(guess + 1) > room:
                 return guess
         return low
 

@@ -82,6 +82,7 @@ PASSING: dict[str, Callable[[Case, Instant], float]] = {
     "dequantisation": dequantisation,
 }
 TERMS = (*RESIDENT, *STATES, *PASSING)
+SIZED_BY_WEIGHTS = {*RESIDENT, *STATES, "gathered_weights", "communication_buffers"}  # not by batch or length
 CASE, WORK = "case", "work"  # who else reads assumptions, before the terms do
 # Assumptions that the work of an instant reads, before its terms are told apart, and the terms they enter.
 READ_BY_WORK = {
@@ -159,6 +160,15 @@ class MemoryTable(NamedTuple):
         """The terms of one instant that are not zero, in bytes."""
         return {name: column[index] for name, column in self.columns.items() if column[index]}
 
+    @property
+    def moves_with_the_batch(self) -> bool:
+        """Whether an assumption with a range enters what depends on batch or length."""
+        return any(
+            reader not in SIZED_BY_WEIGHTS
+            for name, reader in self.reads
+            if ASSUMPTIONS[name].low != ASSUMPTIONS[name].high
+        )
+
     def assumptions_of(self, term: str) -> list[str]:
         """Ids of the assumptions that a term read."""
         return sorted({name for name, reader in self.reads if reader == term or term in READ_BY_WORK.get(name, ())})
@@ -177,6 +187,13 @@ def memory_table(plan: Plan, arch: Architecture, values: dict[str, float] = MID,
         columns[name] = column(name, c, moments)
     totals = tuple(map(sum, zip(*columns.values(), strict=True)))
     return MemoryTable(moments, columns, totals, frozenset(recorder.seen), stage)
+
+
+def middle_totals(plan: Plan, arch: Architecture, stage: str) -> tuple[float, ...]:
+    """The totals of `memory_table` in the middle, without keeping who read what: half the work."""
+    c = Case(plan, arch, MID, stage)
+    moments = tuple(instants(c))
+    return tuple(map(sum, zip(*[column(name, c, moments) for name in TERMS], strict=True)))
 
 
 def fullest_table(plan: Plan, arch: Architecture) -> MemoryTable:
