@@ -623,7 +623,8 @@ def _prices(options: argparse.Namespace, screen: Screen) -> int:
 
 
 def _export(options: argparse.Namespace, screen: Screen) -> int:
-    from .launch import TARGETS, TRAINERS, run_files
+    from .launch import TARGETS, run_files
+    from .train_files import TRAINERS
 
     if options.target not in TARGETS:
         raise RequestError(

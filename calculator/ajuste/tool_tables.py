@@ -675,9 +675,9 @@ TRL: tuple[Rule, ...] = (
             (("fp16", False), (False, None, HALF["fp16"])),
             (("fp32", False), (False, None, FP32)),
             (("fp16", True), (ANY, True, HALF["fp16"])),
-            (("fp32", True), (ANY, True, FP32)),
             (("bf16", True), ((True, None), None, (*HALF["bf16"], "auto"))),
             (("fp32", True), ((True, None), None, FP32)),
+            (("fp32", True), (ANY, True, FP32)),
         ),
         when=PEFT,
     ),
@@ -850,7 +850,7 @@ SHIPPED_DEEPSPEED: dict[str, dict[str, object]] = {
 
 # ---------------------------------------------------------------------------------------------------- torchtune
 
-# Its model and method are a builder's name, chosen in `ajuste.launch`.
+# Its model and method are a builder's name, chosen in `ajuste.train_files`.
 TORCHTUNE: tuple[Rule, ...] = (
     Same("micro_batch", "batch_size"),
     Same("grad_accum", "gradient_accumulation_steps"),

@@ -15,10 +15,12 @@ def skypilot(config: dict) -> dict:
     """SkyPilot's own reading of a task."""
     import sky
 
-    task = sky.Task.from_yaml_config(config)
+    task = sky.Task.from_yaml_config(config, secrets_overrides=[("HF_TOKEN", "said at the launch")])
     (resources,) = task.resources
     return {
         "accelerators": resources.accelerators,
+        "cloud": str(resources.cloud),
+        "max_hourly_cost": resources.max_hourly_cost,
         "use_spot": resources.use_spot,
         "recovery": resources.job_recovery,
         "autostop": str(resources.autostop_config),
@@ -33,10 +35,14 @@ def dstack(config: dict) -> dict:
     from gpuhunt._internal.constraints import KNOWN_AMD_GPUS, KNOWN_NVIDIA_GPUS
 
     task = parse_apply_configuration(config)
+    if task.type == "volume":
+        return {"type": "volume", "name": task.name, "backend": task.backend, "region": task.region}
     known = {gpu.name for gpu in (*KNOWN_NVIDIA_GPUS, *KNOWN_AMD_GPUS)}
     return {
         "gpu": task.resources.gpu.name,
         "known": all(name in known for name in task.resources.gpu.name),
+        "backends": [backend.value for backend in task.backends or []],
+        "files": [file.local_path for file in task.files],
         "spot_policy": task.spot_policy.value,
         "max_price": task.max_price,
         "max_duration": task.max_duration,

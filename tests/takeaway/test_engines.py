@@ -11,7 +11,7 @@ import yaml
 from ajuste import estimate, load_catalog
 from ajuste.catalog import Catalog
 from ajuste.errors import RequestError
-from ajuste.launch import TARGETS, dstack_gpu, run_files, skypilot_gpu
+from ajuste.launch import DSTACK_BACKENDS, SKYPILOT_CLOUDS, TARGETS, dstack_gpu, run_files, skypilot_gpu
 
 REQUEST = {"model": "llama-3.1-8b", "method": "qlora", "job": {"budget_usd": 40}, "eval": {"examples": 20}}
 
@@ -26,24 +26,33 @@ def answer(catalog: Catalog) -> dict:
     return estimate(REQUEST, catalog)
 
 
-def offers_of(answer: dict, catalog: Catalog, most: int) -> list[int]:
-    """Offers that differ in GPU and purchase."""
-    kinds: dict[tuple, int] = {}
+@pytest.fixture(scope="module")
+def every_offer(catalog: Catalog) -> dict:
+    return estimate({**REQUEST, "filters": {"limit": 1000}}, catalog)
+
+
+def offers_of(answer: dict) -> list[int]:
+    """Offers that differ in GPU and purchase, and one of every provider."""
+    kinds: dict[object, int] = {}
     for index, offer in enumerate(answer["offers"]):
         kinds.setdefault((offer["gpu"], offer["purchase"], offer["gpus"] > 1), index)
-    return list(kinds.values())[:most]
+        kinds.setdefault(offer["provider"], index)
+    return sorted(set(kinds.values()))
 
 
 @pytest.mark.slow
-def test_the_engines_read_what_we_write(answer: dict, catalog: Catalog, engines: Path, tmp_path: Path):
+def test_the_engines_read_what_we_write(every_offer: dict, catalog: Catalog, engines: Path, tmp_path: Path):
+    answer = every_offer
     home = tmp_path / "home"
     home.mkdir()
     files = tmp_path / "files"
     files.mkdir()
     wanted = {}
-    for index in offers_of(answer, catalog, 12):
+    for index in offers_of(answer):
         sky = run_files(answer, catalog, "skypilot", offer=index)["files"][-1]["text"]
-        stack = run_files(answer, catalog, "dstack", offer=index)["files"][-1]["text"]
+        *_, volume, stack = (file["text"] for file in run_files(answer, catalog, "dstack", offer=index)["files"])
+        if "type: volume" in volume:
+            (files / f"{index}.volume.dstack.yml").write_text(volume, encoding="utf-8")
         (files / f"{index}.sky.yaml").write_text(sky, encoding="utf-8")
         (files / f"{index}.dstack.yml").write_text(stack, encoding="utf-8")
         wanted[index] = answer["offers"][index]
@@ -65,9 +74,25 @@ def test_the_engines_read_what_we_write(answer: dict, catalog: Catalog, engines:
     said = json.loads(done.stdout.splitlines()[-1])
     assert "use_spott" in said.pop("broken.sky.yaml")["refused"]
     assert "max_prize" in said.pop("broken.dstack.yml")["refused"]
-    assert len(said) == 2 * len(wanted) >= 8
+    volumes = [said.pop(name) for name in [*said] if name.endswith(".volume.dstack.yml")]
+    assert {volume["backend"] for volume in volumes} >= {"aws", "gcp"}, volumes
+    assert len(said) == 2 * len(wanted) >= 50
+    assert {offer["provider"] for offer in wanted.values()} >= {
+        "aws",
+        "gcp",
+        "azure",
+        "runpod-secure",
+        "vast",
+        "lambda",
+    }
     for index, offer in wanted.items():
         sky, stack = said[f"{index}.sky.yaml"], said[f"{index}.dstack.yml"]
+        cloud = SKYPILOT_CLOUDS.get(offer["provider"])
+        assert sky["cloud"].casefold() == str(cloud).casefold(), sky
+        assert sky["max_hourly_cost"] == pytest.approx(offer["usd_per_hour"] * 1.1, rel=0.01)
+        backend = DSTACK_BACKENDS.get(offer["provider"])
+        assert stack["backends"] == ([backend] if backend else []), stack
+        assert stack["files"] == ["train.yaml", "run.sh", "data"]
         assert sky["accelerators"] == {skypilot_gpu(offer["gpu"]): offer["gpus"]}, sky
         assert sky["use_spot"] == (offer["purchase"] == "spot")
         assert "down=True" in sky["autostop"]
@@ -126,27 +151,121 @@ def test_the_scripts_are_shell(answer: dict, catalog: Catalog, tmp_path: Path):
                 subprocess.run(["sh", "-n", script], check=True)
 
 
-def test_the_budget_stop_stops_and_a_checkpoint_is_resumed(answer: dict, catalog: Catalog, tmp_path: Path):
-    """The script as written, with a `trl` that says how it was called and never ends."""
-    (script,) = (file["text"] for file in run_files(answer, catalog, "trl")["files"] if file["name"] == "run.sh")
-    (tmp_path / "run.sh").write_text(script.replace("limit=", "limit=1 # "), encoding="utf-8")
-    tool = tmp_path / "bin" / "trl"
-    tool.parent.mkdir()
+def run_with(program: str, script: str, folder: Path) -> subprocess.CompletedProcess:
+    """Run run.sh as written in a folder, with a program that says how it was called and never ends."""
+    (folder / "run.sh").write_text(script, encoding="utf-8")
+    tool = folder / "bin" / program
+    tool.parent.mkdir(exist_ok=True)
     tool.write_text('#!/bin/sh\necho "$@" >> called\nexec sleep 60\n', encoding="utf-8")
     tool.chmod(0o755)
+    path = f"{tool.parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["sh", "run.sh"], cwd=folder, env={**os.environ, "PATH": path, "KEEP": "1"}, check=False, timeout=30
+    )
+
+
+def script_of(request: dict, tool: str, catalog: Catalog) -> str:
+    made = run_files(estimate({**request, "framework": tool}, catalog), catalog, tool)["files"]
+    return next(file["text"] for file in made if file["name"] == "run.sh")
+
+
+def test_the_budget_stop_stops_and_a_checkpoint_is_resumed(catalog: Catalog, tmp_path: Path):
     for step in (100, 20):
         (tmp_path / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)
-    done = subprocess.run(
-        ["sh", "run.sh"],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}", "KEEP": "1"},
-        check=False,
-        timeout=30,
-    )
+    done = run_with("trl", script_of(REQUEST, "trl", catalog).replace("limit=", "limit=1 # "), tmp_path)
     assert done.returncode == 124, "timeout says so"
     assert (tmp_path / "called").read_text().split() == [
         *("sft", "--config", "train.yaml", "--resume_from_checkpoint", "checkpoints/checkpoint-100"),
     ]
+
+
+def test_what_was_spent_before_an_interruption_counts(catalog: Catalog, tmp_path: Path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "spent-seconds").write_text("1000000\n")
+    assert run_with("trl", script_of(REQUEST, "trl", catalog), tmp_path).returncode == 124
+
+
+@pytest.mark.parametrize(
+    ("method", "saved", "files", "resumes"),
+    [
+        ("qlora", None, "model-1-of-2.safetensors,model-2-of-2.safetensors", False),
+        ("qlora", "epoch_0", "model-1-of-2.safetensors,model-2-of-2.safetensors", True),
+        ("full", "epoch_1", "epoch_1/model-1-of-1.safetensors", True),
+    ],
+)
+def test_torchtune_gets_the_files_there_are(method, saved, files, resumes, catalog: Catalog, tmp_path: Path):
+    (tmp_path / "model").mkdir()
+    for name in ("model-1-of-2", "model-2-of-2"):
+        (tmp_path / "model" / f"{name}.safetensors").touch()
+    if saved:
+        for folder in ("recipe_state", "epoch_0", saved):
+            (tmp_path / "checkpoints" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "checkpoints" / "recipe_state" / "recipe_state.pt").touch()
+        (tmp_path / "checkpoints" / saved / "model-1-of-1.safetensors").touch()
+    request = {"model": "llama-3.1-8b", "method": method, "gpu": "h100-sxm-80gb"}
+    script = script_of(request, "torchtune", catalog).replace("limit=", "limit=1 # ")
+    run_with("tune", script, tmp_path)
+    recipe = "full_finetune_single_device" if method == "full" else "lora_finetune_single_device"
+    assert (tmp_path / "called").read_text().split() == [
+        *("run", recipe, "--config", "train.yaml"),
+        *(f"resume_from_checkpoint={resumes}", f"checkpointer.checkpoint_files=[{files}]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "columns", "ranking"),
+    [
+        ("sft", {"messages": "messages"}, None),
+        ("dpo", {"messages": "prompt", "chosen": "chosen", "rejected": "rejected"}, True),
+        ("kto", {"messages": "messages", "kto_tag": "label"}, None),
+        ("pretrain", {"prompt": "text"}, None),
+    ],
+)
+def test_llama_factory_is_told_about_the_data_unless_it_knows(task, columns, ranking, catalog: Catalog, tmp_path: Path):
+    script = script_of({**REQUEST, "task": task}, "llama-factory", catalog).replace("limit=", "limit=1 # ")
+    run_with("llamafactory-cli", script, tmp_path)
+    told = tmp_path / "data" / "dataset_info.json"
+    info = json.loads(told.read_text(encoding="utf-8"))["mine"]
+    assert (info["file_name"], info["columns"], info.get("ranking")) == ("train.jsonl", columns, ranking)
+    told.write_text("{}", encoding="utf-8")
+    run_with("llamafactory-cli", script, tmp_path)
+    assert told.read_text(encoding="utf-8") == "{}", "yours stays"
+
+
+def test_several_machines_know_their_rank_and_the_first(catalog: Catalog):
+    request = {
+        "model": "llama-3.1-8b",
+        "method": "full",
+        "parallel": {"strategy": "fsdp2", "gpus_per_node": 8, "nodes": 2},
+    }
+    request |= {"filters": {"max_gpus": 16}}
+    answer = estimate(request, catalog)
+    words = '--nproc_per_node 8 --nnodes 2 --node_rank "$NODE_RANK" --master_addr "$MASTER_ADDR" --master_port 29500'
+    for target, rank in (("skypilot", "$SKYPILOT_NODE_RANK"), ("dstack", "$DSTACK_NODE_RANK")):
+        _, script, *_, launch = (file["text"] for file in run_files(answer, catalog, target)["files"])
+        assert f"torchrun {words}" in script
+        assert f'NODE_RANK="{rank}"' in str(yaml.safe_load(launch))
+
+
+def test_half_precision_is_what_the_gpu_has(catalog: Catalog):
+    """fp32 weights under autocast: bf16 wherever there is one, fp16 on a V100."""
+    request = {"model": "qwen2.5-0.5b", "method": "lora", "base_dtype": "fp32", "autocast": True, "framework": "trl"}
+    for gpu, half in (("a100-sxm-80gb", "bf16"), ("v100-sxm-16gb", "fp16")):
+        answer = estimate({**request, "gpu": gpu}, catalog)
+        config = yaml.safe_load(run_files(answer, catalog, "trl")["files"][0]["text"])
+        assert [name for name in ("bf16", "fp16") if config.get(name)] == [half]
+        launcher = yaml.safe_load(run_files(answer, catalog, "accelerate")["files"][0]["text"])
+        assert launcher["mixed_precision"] == half
+
+
+@pytest.mark.parametrize("tool", ["trl", "axolotl", "llama-factory"])
+def test_fsdp_wraps_layer_by_layer(tool: str, catalog: Catalog):
+    """accelerate's own default wraps the model whole, whose gathered weights no plan has counted."""
+    request = {"model": "llama-3.1-8b", "method": "full", "parallel": {"strategy": "fsdp2", "gpus_per_node": 8}}
+    train, *_ = run_files(estimate({**request, "framework": tool}, catalog), catalog, tool)["files"]
+    config = yaml.safe_load(train["text"])["fsdp_config"]
+    assert config["auto_wrap_policy"] == "TRANSFORMER_BASED_WRAP"
+    assert config["cpu_ram_efficient_loading"] is True
 
 
 def test_what_cannot_be_launched_is_refused(answer: dict, catalog: Catalog):
@@ -161,6 +280,9 @@ def test_what_cannot_be_launched_is_refused(answer: dict, catalog: Catalog):
     with pytest.raises(RequestError) as refused:
         run_files(orpo, catalog, "trl")
     assert refused.value.suggestions == ("axolotl", "llama-factory")
+    dpo = estimate({**REQUEST, "task": "dpo"}, catalog)
+    with pytest.raises(RequestError, match="task"):
+        run_files(dpo, catalog, "torchtune")
     phi = estimate({**REQUEST, "model": "qwen3-8b"}, catalog)
     with pytest.raises(RequestError) as refused:
         run_files(phi, catalog, "torchtune")

@@ -10,8 +10,9 @@ import yaml
 
 from ajuste import estimate, load_catalog
 from ajuste.errors import RequestError
-from ajuste.launch import TORCHTUNE_MODELS, run_files
+from ajuste.launch import run_files
 from ajuste.tool_files import flatten, written_keys
+from ajuste.torchtune_models import TORCHTUNE_MODELS
 
 pytestmark = pytest.mark.slow
 
