@@ -35,6 +35,7 @@ class Architecture(NamedTuple):
     embedding: float  # vocabulary × hidden
     depth: float  # layers
     parameters: float  # of the language model
+    stored_bytes: float  # of the published checkpoint
 
     @property
     def vision(self) -> int:
@@ -74,6 +75,8 @@ def read_architecture(config: dict[str, Any], assumed: str | None = None) -> Arc
     embedding = vocabulary * hidden
     outside = _outside(read, family, hidden, vocabulary)
     inside = sum(layer.count * layer.parameters for layer in layers)
+    tower = read_tower(outer, hidden)
+    total = int(inside) + embedding * (1 if tied else 2) + outside
     return Architecture(
         family=kind,
         traits=family,
@@ -85,16 +88,45 @@ def read_architecture(config: dict[str, Any], assumed: str | None = None) -> Arc
         logit_softcap=bool(config.get("final_logit_softcapping", family.softcap or None)),
         attention_softcap=bool(config.get("attn_logit_softcapping", family.softcap or None)),
         outside=outside,
-        tower=read_tower(outer, hidden),
+        tower=tower,
         embedding=embedding,
         depth=sum(layer.count for layer in layers),
-        parameters=int(inside) + embedding * (1 if tied else 2) + outside,
+        parameters=total,
+        stored_bytes=stored_bytes(outer, config, layers, embedding, total + tower.parameters),
     )
 
 
 def parameters(architecture: Architecture) -> float:
     """Exact number of parameters: layers, embedding, head (once when tied), norms, vision tower."""
     return architecture.parameters + architecture.vision
+
+
+# Bytes per weight, scales included, of the formats that whole repositories are published in, and who has them.
+STORED = {"fp8": (1 + 4 / 128**2, "all"), "mxfp4": (0.5 + 1 / 32, "experts")}
+
+
+def stored_bytes(
+    outer: dict[str, Any], config: dict[str, Any], layers: tuple[Layer, ...], embedding: int, total: float
+) -> float:
+    """The checkpoint as its repository has it.
+
+    Unit: bytes. Formula: 2 × N; where `quantization_config` says so, fp8 1 per linear weight + an fp32 scale for each
+    128 × 128 (DeepSeek V3, Kimi K2), mxfp4 0.5 per expert weight + a byte for each 32 (gpt-oss). With the layers that
+    only predict further tokens (`num_nextn_predict_layers`; embedding, head and a 2h × h again in each), which nobody
+    loads to train.
+    """
+    further = config.get("num_nextn_predict_layers")
+    if isinstance(further, int) and 0 < further < 100:
+        layers = (*layers, layers[-1]._replace(count=further))
+        hidden = layers[-1].linears[0].inputs
+        total += further * (layers[-1].parameters + 2 * embedding + 2 * hidden * hidden)
+    quantization = outer.get("quantization_config") or config.get("quantization_config")
+    method = quantization.get("quant_method") if isinstance(quantization, dict) else None
+    if method not in STORED:
+        return 2.0 * total
+    each, which = STORED[method]
+    weights = sum(y.count * (y.expert_weights + (y.linear_weights if which == "all" else 0)) for y in layers)
+    return each * weights + 2.0 * (total - weights)
 
 
 def _family_name(kind: object, assumed: str | None) -> str:

@@ -16,24 +16,39 @@ from .weights import base_bytes
 def host_ram(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     """RAM of the fullest node while the job runs.
 
-    Unit: bytes. Formula: per process the Python and CUDA libraries + the model while it is read (0 to 1 copies, once
-    per node where FSDP or ZeRO-3 shards it; packed weights go tensor by tensor to the GPU) + what is offloaded, with
-    its buffers; tokenised dataset once per node. Source: accelerate's `fsdp_cpu_ram_efficient_loading` reads on rank 0
-    only, DeepSpeed's `zero.Init` partitions each weight as it is made.
+    Unit: bytes. Formula: per process the Python and CUDA libraries + what is offloaded, with its buffers; the model
+    while it is read (0 to 1 copies × `model_readers`; packed weights go tensor by tensor to the GPU); tokenised dataset
+    once per node.
     """
     c = Case(plan, arch, values)
     processes = 1 if plan.parallel.strategy in ("none", "device-map") else plan.parallel.gpus_per_node
     process = _assumption("host-process-gib", GIB)
     copies = _assumption("host-load-copies", 0.0 if plan.is_quantized else c.stored * parameters(arch))
-    readers = 1 if plan.parallel.strategy in ("zero3", "fsdp1", "fsdp2") else processes
     buffers = _assumption("host-offload-buffers", offloaded_bytes(c))
     fixed = processes * (paged_states(c) + offloaded_activations(c)) + dataset_bytes(plan)
     return Range(
         *(
             processes * (libraries + moved) + readers * copy + fixed
-            for libraries, copy, moved in zip(process, copies, buffers, strict=True)
+            for libraries, copy, moved, readers in zip(process, copies, buffers, model_readers(c), strict=True)
         )
     )
+
+
+def model_readers(c: Case) -> Range:
+    """Processes of a node that hold the model in RAM while it loads, each its own copy.
+
+    Unit: processes. Formula: one where FSDP or ZeRO-3 shards it (accelerate's `fsdp_cpu_ram_efficient_loading` reads on
+    rank 0 only, DeepSpeed's `zero.Init` partitions each weight as it is made); else all, but at least and, as a rule,
+    one while nothing is converted: tensors are then views of the file mapped into memory, which processes share.
+    Conversions copy: to another type, and of experts into one tensor.
+    Source: transformers 5, `core_model_loading.py`; safetensors, which maps files.
+    """
+    parallel = c.plan.parallel
+    processes = 1 if parallel.strategy in ("none", "device-map") else parallel.gpus_per_node
+    if parallel.strategy in ("zero3", "fsdp1", "fsdp2"):
+        processes = 1
+    converted = c.stored != 2 or c.arch.is_moe or c.arch.stored_bytes != 2 * parameters(c.arch)
+    return Range(1, processes if converted else 1, processes)
 
 
 def offloaded_bytes(c: Case) -> float:
@@ -65,7 +80,7 @@ def dataset_bytes(plan: Plan) -> float:
 def disk(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     """Disk of the whole run.
 
-    Unit: bytes. Formula: system and packages + the downloaded checkpoint (2 B per parameter) + dataset
+    Unit: bytes. Formula: system and packages + the downloaded checkpoint + dataset
     + (kept checkpoints + the one being written) × checkpoint + merged model.
     """
     whole = plan.replace(parallel=plan.parallel._replace(tp=1, pp=1, ep=1))
@@ -74,13 +89,13 @@ def disk(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     download = download_bytes(arch)
     fixed = download + 2 * dataset_bytes(plan) + (plan.save.keep + 1) * checkpoint_bytes(c)
     if plan.save.merge:
-        fixed += download
+        fixed += 2 * parameters(arch)
     return Range(*(value + fixed for value in system))
 
 
 def download_bytes(arch: Architecture) -> float:
-    """The checkpoint as published: 16 bit. Unit: bytes. Formula: 2 × N."""
-    return 2.0 * parameters(arch)
+    """The checkpoint as published. Unit: bytes. Formula: 2 × N, or as `architecture.stored_bytes`."""
+    return arch.stored_bytes
 
 
 def checkpoint_bytes(c: Case) -> float:

@@ -254,11 +254,22 @@ def test_the_engine_s_own_weights_must_fit_its_share():
 
 
 def test_a_sharded_model_is_read_once_per_node():
-    """Eight processes of 3.5 GiB; bf16 weights once under FSDP and ZeRO-3, in each process under DDP."""
+    """Eight processes of 3.5 GiB; bf16 weights once: one rank reads, or all share the mapped file.
+
+    In fp32 each process of DDP converts its own.
+    """
     request = BASE | {"method": "full", "precision": "bf16", "dataset": {"examples": 1, "mean_tokens": 1}}
-    for strategy, copies in (("fsdp2", 1), ("zero3", 1), ("ddp", 8)):
-        plan, arch = resolve(request | {"parallel": {"strategy": strategy, "gpus_per_node": 8}}, load_catalog("{}"))
-        assert host_ram(plan, arch, MID).mid == pytest.approx(8 * 3.5 * GIB + copies * 2 * N, rel=1e-6)
+    for precision, each, strategy, mid, high in (
+        ("bf16", 2, "fsdp2", 1, 1),
+        ("bf16", 2, "ddp", 1, 8),
+        ("fp32", 4, "ddp", 8, 8),
+        ("fp32", 4, "zero3", 1, 1),
+    ):
+        parallel = {"strategy": strategy, "gpus_per_node": 8}
+        plan, arch = resolve(request | {"precision": precision, "parallel": parallel}, load_catalog("{}"))
+        ram = host_ram(plan, arch, MID)
+        assert ram.mid == pytest.approx(8 * 3.5 * GIB + mid * each * N, rel=1e-6)
+        assert ram.high - ram.mid > (1.3 * high - mid) * each * N
 
 
 @pytest.mark.parametrize("strategy", ["zero2", "zero3"])
