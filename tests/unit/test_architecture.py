@@ -181,6 +181,6 @@ def test_an_assumption_that_makes_no_sense_is_refused(model: str, family: str, c
     ("model", "gb"), [("deepseek-v3", 688.6), ("gpt-oss-20b", 13.76), ("gpt-oss-120b", 65.25), ("glm-4.5-air", 220.9)]
 )
 def test_a_repository_in_fp8_or_mxfp4_downloads_as_such(model: str, gb: float):
-    """The sizes that their indexes total: fp8 1 byte and a scale for 128 × 128, mxfp4 0.53 on experts; predictors too."""
+    """What their indexes total: fp8 1 byte and a scale for 128 × 128, mxfp4 0.53 on experts; predictors too."""
     text = (Path(__file__).parents[2] / f"data/models/{model}.json").read_text(encoding="utf-8")
     assert read_architecture(json.loads(text)["config"]).stored_bytes / 1e9 == pytest.approx(gb, rel=0.003)
