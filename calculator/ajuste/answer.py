@@ -218,12 +218,12 @@ def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
         "micro_batch": placement.micro_batch,
         "grad_accum": placement.accumulation,
         "usable_gib": gpu.usable_gib,
-        "required_gib": range_of(placement.required),
+        "required_gib": placement.required,
         "verdict": placement.verdict,
         "headroom_gib": None if gpu.usable_gib is None else gpu.usable_gib - placement.required.mid,
         "max_micro_batch": micro_batch,
         "max_sequence_length": sequence,
-        "tokens_per_second": range_of(placement.tokens_per_second),
+        "tokens_per_second": placement.tokens_per_second,
     }
 
 
@@ -245,8 +245,8 @@ def time_of(placement: Placement, ranker: Ranker) -> dict[str, Any]:
         "count": placement.count,
         "strategy": placement.strategy,
         "micro_batch": placement.micro_batch,
-        "tokens_per_second": range_of(placement.tokens_per_second),
-        "hours": range_of(Range(*[h.total for h in hours])),
+        "tokens_per_second": placement.tokens_per_second,
+        "hours": Range(*[h.total for h in hours]),
         "breakdown_h": hours[1].parts._asdict(),
     }
 
@@ -282,14 +282,14 @@ def offer_of(row: Ranked, ranker: Ranker) -> dict[str, Any]:
         "availability": ranker.plan.job.availability if offer.purchase == "spot" else None,
         "usd_per_hour": offer.usd_per_hour,
         "verdict": placement.verdict,
-        "required_gib": range_of(placement.required),
+        "required_gib": placement.required,
         "strategy": placement.strategy,
         "micro_batch": placement.micro_batch,
         "grad_accum": placement.accumulation,
-        "tokens_per_second": range_of(placement.tokens_per_second),
-        "hours": range_of(total.hours),
-        "billed_hours": range_of(total.billed),
-        "usd": range_of(total.usd),
+        "tokens_per_second": placement.tokens_per_second,
+        "hours": total.hours,
+        "billed_hours": total.billed,
+        "usd": total.usd,
         "finish_by_deadline": row.finish_by_deadline,
         "breakdown_usd": total.breakdown,
         "unknown": list(total.unknown),
@@ -335,18 +335,28 @@ def pareto(shown: list[Ranked]) -> list[int]:
     return front
 
 
-def range_of(value: Range, unit: float = 1.0) -> dict[str, float]:
-    """A range as the answer writes it."""
-    return {"low": value.low / unit, "mid": value.mid / unit, "high": value.high / unit}
+def range_of(value: Range, unit: float) -> Range:
+    """A range in another unit."""
+    return Range(value.low / unit, value.mid / unit, value.high / unit)
 
 
 def significant(value: Any) -> Any:
-    """Floats to 6 significant digits; what JSON cannot say (infinities) as null."""
+    """The answer as JSON has it: floats to 6 significant digits, infinities as null, ranges as objects."""
+    return _significant(value, {})
+
+
+def _significant(value: Any, ranges: dict[Range, dict[str, float | None]]) -> Any:
+    """`ranges`: those met before; offers on one GPU share most of theirs."""
     kind = type(value)
     if kind is float:
         return float(f"{value:.6g}") if value - value == 0 else None
     if kind is dict:
-        return {key: significant(inner) for key, inner in value.items()}
+        return {key: _significant(inner, ranges) for key, inner in value.items()}
     if kind is str or kind is int or kind is bool or value is None:
         return value
-    return [significant(inner) for inner in value]
+    if kind is Range:
+        found = ranges.get(value)
+        if found is None:
+            found = ranges[value] = {name: _significant(end, ranges) for name, end in value._asdict().items()}
+        return dict(found)
+    return [_significant(inner, ranges) for inner in value]

@@ -134,20 +134,20 @@ def reserved_range(table: MemoryTable, allocated: Range, card: Card) -> Range:
     return Range(max(low, allocated.low), mid, mid + above**0.5 + allocated.high - allocated.mid)
 
 
-def spread(mid: float, moved: list[tuple[str, float]], card: Card, factor: Range, fixed: Range) -> Range:
+def spread(mid: float, moved: list[float], card: Card, factor: Range, fixed: Range) -> Range:
     """Range of `(allocated × (1 + factor) + fixed) ÷ the trainer's share of the card`, at least the engine's card.
 
     Each assumption moved alone, effects in quadrature per side, then widened by the residual of the class.
 
     Args:
         mid: allocated bytes with every assumption in the middle.
-        moved: (side, allocated bytes) with one assumption at an end.
+        moved: allocated bytes with one assumption at an end.
     """
     scale = 1 + factor.mid
     below, above = (mid * (factor.mid - factor.low)) ** 2, (mid * (factor.high - factor.mid)) ** 2
     below += (fixed.mid - fixed.low) ** 2
     above += (fixed.high - fixed.mid) ** 2
-    for _, value in moved:
+    for value in moved:
         effect = (value - mid) * scale
         if effect > 0:
             above += effect * effect
@@ -176,7 +176,7 @@ class Memory(NamedTuple):
 def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     """Table, ranges and peaks of one plan at its micro-batch (1 when automatic)."""
     table = fullest_table(plan, arch)
-    ends = [(side, totals) for _, side, totals in moved_totals(plan, arch, table)]
+    ends = [totals for _, _, totals in moved_totals(plan, arch, table)]
     card = card_of(plan, arch)
     training = [index for index, instant in enumerate(table.instants) if instant.training]
     everything = range(len(table.instants))
@@ -184,8 +184,8 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     def peak(totals: tuple[float, ...], indexes: Iterable[int]) -> float:
         return max(totals[index] for index in indexes)
 
-    moved = [(side, peak(totals, training)) for side, totals in ends]
-    moved_run = [(side, peak(totals, everything)) for side, totals in ends]
+    moved = [peak(totals, training) for totals in ends]
+    moved_run = [peak(totals, everything) for totals in ends]
     mid, run = table.peak, max(table.totals)
     allocated = spread(mid, moved, card, NOTHING, NOTHING)
     return Memory(
@@ -219,14 +219,13 @@ class Footprint:
         self.plan = plan
         self.card = card_of(plan, arch)
         self._arch = arch
-        self.sides: list[str] = []
         self._shifts: list[tuple[float, ...]] | None = None
         self._near = [self._scenarios(plan.sequence_length, batch) for batch in (1, 2)]
         # At the plan's own sequence only the micro-batch varies: base + slope · B.
         self._lines, self._line_moves = _relative(
             [
                 _undominated([(2 * one - two, two - one) for one, two in zip(a, b, strict=True)])
-                for (_, a), (_, b) in zip(*self._near, strict=True)
+                for a, b in zip(*self._near, strict=True)
             ]
         )
         self._coefficients: tuple[Rows, list[float | Rows]] | None = None
@@ -241,7 +240,7 @@ class Footprint:
             self._coefficients = _relative(
                 [
                     _undominated([_fit(near, *values) for values in zip(a, b, c, d, strict=True)])
-                    for (_, a), (_, b), (_, c), (_, d) in zip(*self._near, *far, strict=True)
+                    for a, b, c, d in zip(*self._near, *far, strict=True)
                 ]
             )
         return self._coefficients
@@ -267,26 +266,23 @@ class Footprint:
 
             mid = largest(rows)
             moved = [mid + move if isinstance(move, float) else largest(move) for move in moves]
-            ends = list(zip(self.sides[1:], moved, strict=True))
-            found = self._known[key] = spread(mid, ends, self.card, self.card.slack, self.card.fixed)
+            found = self._known[key] = spread(mid, moved, self.card, self.card.slack, self.card.fixed)
         return found
 
-    def _scenarios(self, sequence: int, batch: int) -> list[tuple[str, tuple[float, ...]]]:
+    def _scenarios(self, sequence: int, batch: int) -> list[tuple[float, ...]]:
         """Totals of all instants of all candidate ranks: in the middle, then with each assumption at each end."""
         plan, arch = self.plan.replace(sequence_length=sequence, micro_batch=batch), self._arch
         if self._shifts is not None:
             middle = sum([middle_totals(plan, arch, stage) for stage in stages(plan)], ())
-            moved = [tuple(map(add, middle, shift)) for shift in self._shifts]
-            return list(zip(self.sides, [middle, *moved], strict=True))
+            return [middle, *[tuple(map(add, middle, shift)) for shift in self._shifts]]
         tables = [memory_table(plan, arch, MID, stage) for stage in stages(plan)]
         middle = sum([table.totals for table in tables], ())
         ranks = zip(*[moved_totals(plan, arch, table) for table in tables], strict=True)
-        ends = [(each[0][1], sum([totals for _, _, totals in each], ())) for each in ranks]
-        self.sides = ["mid", *[side for side, _ in ends]]
+        ends = [sum([totals for _, _, totals in each], ()) for each in ranks]
         if not any(table.moves_with_the_batch for table in tables):
             # What moves is resident: as far at every batch and length.
-            self._shifts = [tuple(map(sub, totals, middle)) for _, totals in ends]
-        return list(zip(self.sides, [middle, *[totals for _, totals in ends]], strict=True))
+            self._shifts = [tuple(map(sub, totals, middle)) for totals in ends]
+        return [middle, *ends]
 
     def largest_micro_batch(self, usable: float) -> int:
         """Largest micro-batch whose verdict is `fits` on `usable` bytes; 0 when not even one sequence fits."""

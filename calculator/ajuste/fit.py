@@ -136,6 +136,8 @@ class Fitter:
         found = self._placed.get(key)
         if found is None:
             first, *others = self.strategies(count)
+            if first == "ddp" and others and self.place(gpu, 1).verdict == "no":
+                first, *others = others  # copies need as much as one, and their buffers
             found = self._place(gpu, count, first, fast_network)
             for strategy in others:
                 if found.verdict == "fits":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .card import Range
 from .catalog import Catalog
 from .constants import PRESETS
 from .errors import RequestError
@@ -63,7 +62,7 @@ def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, An
     if plan.mode == "have-gpu":
         placed = fitter.place(catalog.gpus[plan.gpu or ""], 1)
         best = None if placed.verdict == "no" else ranker.cheapest()
-        return row | _fit(fitter, placed) | {"usd": None if best is None else _range(best.bill.usd)}
+        return row | _fit(fitter, placed) | {"usd": None if best is None else best.bill.usd}
     best = ranker.cheapest()
     if best is None:
         return row | {"verdict": "no", "max_micro_batch": 0, "max_sequence_length": 0, "usd": None}
@@ -72,10 +71,10 @@ def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, An
         row
         | _fit(fitter, placed)
         | {
-            "usd": _range(best.bill.usd),
+            "usd": best.bill.usd,
             "gpu": placed.gpu.id,
             "gpus": placed.count,
-            "hours": _range(best.bill.hours),
+            "hours": best.bill.hours,
         }
     )
 
@@ -83,7 +82,3 @@ def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, An
 def _fit(fitter: Fitter, placed: Placement) -> dict[str, Any]:
     micro_batch, sequence = fitter.largest(placed)
     return {"verdict": placed.verdict, "max_micro_batch": micro_batch, "max_sequence_length": sequence}
-
-
-def _range(value: Range) -> dict[str, float]:
-    return value._asdict()

@@ -106,6 +106,8 @@ def generation_hours(plan: Plan, arch: Architecture, bandwidth: float, side: str
     Each decoding step reads the weights once for the sequences in flight. Formula: steps × 2 N bytes ÷ bandwidth ×
     slowdown. An engine (vLLM) keeps more sequences in flight than plain `generate`.
     """
+    if plan.task != "grpo" and not (plan.eval.examples and plan.eval.generate_tokens):
+        return 0.0
     a, ranks = VALUES[side], max(1, plan.parallel.world)
     seconds = 0.0
     weights = 2.0 * parameters(arch)

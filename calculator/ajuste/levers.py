@@ -9,7 +9,7 @@ from .architecture import Architecture
 from .card import card_of
 from .errors import RequestError
 from .fit import Placement
-from .memory import GIB, memory_table
+from .memory import GIB, middle_totals
 from .plan import Plan
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
 
@@ -22,7 +22,7 @@ def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[
     `slowdown` is 1 when there is no GPU to time it on and when the time does not change.
     """
     found: list[dict[str, Any]] = []
-    needed_now = required_mid(plan, arch)
+    needed_now, speed_now = required_mid(plan, arch), placement and speed(plan, arch, placement)
     for change, changed in candidates(plan):
         try:
             needed = required_mid(changed, arch)
@@ -30,7 +30,8 @@ def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[
             continue
         saved = (needed_now - needed) / GIB
         if saved >= LEAST_SAVING_GIB:
-            found.append({"change": change, "saves_gib": saved, "slowdown": slowdown(plan, changed, arch, placement)})
+            slowdown = speed_now / speed(changed, arch, placement) if placement and speed_now else 1.0
+            found.append({"change": change, "saves_gib": saved, "slowdown": slowdown})
     found.sort(key=lambda lever: -lever["saves_gib"])
     return found
 
@@ -38,20 +39,14 @@ def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[
 def required_mid(plan: Plan, arch: Architecture) -> float:
     """Required memory of the whole run, middle value only. Unit: bytes."""
     card = card_of(plan, arch)
-    return max(memory_table(plan, arch).totals) * (1 + card.slack.mid) + card.fixed.mid
+    return max(middle_totals(plan, arch, "whole")) * (1 + card.slack.mid) + card.fixed.mid
 
 
-def slowdown(plan: Plan, changed: Plan, arch: Architecture, placement: Placement | None) -> float:
-    """Time of the changed plan over the time of the plan, per token processed."""
-    if placement is None:
-        return 1.0
-    speeds = []
-    for version in (plan, changed):
-        parallel = placement.site.plan.parallel._replace(offload=version.parallel.offload)
-        placed = version.replace(parallel=parallel)
-        rates = rates_of(placement.gpu, compute_of(placed), placed)
-        speeds.append(tokens_per_second(work_of(placed, arch), rates, placed, placed.batch, placed.grad_accum))
-    return speeds[0] / speeds[1]
+def speed(plan: Plan, arch: Architecture, placement: Placement) -> float:
+    """Tokens per second of a plan on a placement's GPUs."""
+    placed = plan.replace(parallel=placement.site.plan.parallel._replace(offload=plan.parallel.offload))
+    rates = rates_of(placement.gpu, compute_of(placed), placed)
+    return tokens_per_second(work_of(placed, arch), rates, placed, placed.batch, placed.grad_accum)
 
 
 def candidates(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:

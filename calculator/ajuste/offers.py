@@ -66,6 +66,7 @@ class Stay:
         self.ranker, self.placement, self.persistent = ranker, placement, persistent
         self._hours: list[JobHours | None] = [None, None, None]
         self._spots: dict[tuple[int, bool], Spot] = {}
+        self._rentals: dict[tuple[int, bool, bool], Rental] = {}
         self._by_deadline: dict[tuple[bool, bool], float] = {}
         self._tokens: tuple[float, float] | None = None
 
@@ -111,9 +112,13 @@ class Stay:
 
     def rental(self, index: int, *, on_spot: bool, bridged: bool) -> Rental:
         """What a bill asks of a stay."""
-        spot = self.spot(index, bridged=bridged) if on_spot else None
-        share = 1 - self.ranker.availability(SIDES[index]) if bridged else 0.0
-        return Rental(self.at(index), self.ranker.plan.job.experiments, spot, share)
+        found = self._rentals.get((index, on_spot, bridged))
+        if found is None:
+            spot = self.spot(index, bridged=bridged) if on_spot else None
+            share = 1 - self.ranker.availability(SIDES[index]) if bridged else 0.0
+            found = Rental(self.at(index), self.ranker.plan.job.experiments, spot, share)
+            self._rentals[index, on_spot, bridged] = found
+        return found
 
     def wall(self, index: int, *, on_spot: bool, bridged: bool) -> float:
         """Hours from start to end, waiting included."""
