@@ -187,7 +187,10 @@ def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, Any]:
 
 
 def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
-    """For each GPU: one card, and where one does not do, the fewest that fit. For a GPU asked for, every count."""
+    """For each GPU: one card, and where one does not do, the fewest that fit. For a GPU asked for, every count.
+
+    Where prices are known, only as many together as somebody rents out.
+    """
     plan = fitter.plan
     asked = plan.gpu
     gpus = [catalog.gpus[asked]] if asked else [gpu for gpu in catalog.gpus.values() if gpu.is_ranked]
@@ -199,6 +202,8 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
         for count in counts[1:]:
             if asked is None and first.verdict == "fits":
                 break
+            if asked is None and catalog.offers and (gpu.id, count) not in catalog.rented:
+                continue
             placed = fitter.place(gpu, count)
             if asked is not None or placed.verdict == "fits":
                 cards.append(placed)

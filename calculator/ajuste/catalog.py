@@ -79,6 +79,7 @@ class Catalog(NamedTuple):
     providers: dict[str, dict[str, Any]]
     offers: tuple[Offer, ...]
     on_demand: dict[tuple[str, str, str | None], float]  # provider, offer, region -> USD per hour: spot's fallback
+    rented: frozenset[tuple[str, int]]  # GPU and how many of it somebody rents out together
 
 
 def load_catalog(text: str) -> Catalog:
@@ -132,6 +133,7 @@ def _index(bundle: dict[str, Any]) -> Catalog:
         providers={row["id"]: row for row in bundle.get("providers", ())},
         offers=offers,
         on_demand={(o.provider, o.offer, o.region): o.usd_per_hour for o in offers if o.purchase == "on-demand"},
+        rented=frozenset([(o.gpu, o.gpus) for o in offers]),
     )
 
 

@@ -18,7 +18,7 @@ from .lengths import attended_tokens, row_tokens, rows_per_epoch
 from .memory import GIB
 from .plan import Plan
 from .resolve import accumulation
-from .throughput import Rates, Work, compute_of, rates_of, speed, work_of
+from .throughput import Rates, Work, compute_of, on_more_ranks, rates_of, speed, work_of
 
 COUNTS = (1, 2, 4, 8)
 # Strategies tried for several GPUs when the request names none, those that send least first: the first that fits is
@@ -123,7 +123,8 @@ class Fitter:
         # bf16 and fp16 take the same bytes, and so do copies on any number of GPUs: only the arithmetic differs.
         for (n, other, kind, _), site in self._sites.items():
             if other == strategy and kind == attention and (n == count or (strategy == "ddp" and n > 1)):
-                work = site.work._replace(compute=compute_of(plan)) if n == count else work_of(plan, self.arch)
+                work = site.work if n == count else on_more_ranks(site.work, plan)
+                work = work._replace(compute=compute_of(plan))
                 return Site(plan, work, site.curves, self.calibrated)
         return Site(plan, work_of(plan, self.arch), {}, self.calibrated)
 
@@ -182,6 +183,15 @@ class Fitter:
             for end in (link.low, link.high)
         )
         return Range(low, mid, high)
+
+    def fastest(self, gpu: Gpu) -> float:
+        """Tokens per second that no micro-batch on one of these GPUs exceeds: its matrix units alone."""
+        site = self.site(1, "none", gpu)
+        rates = self._rates_of(gpu, site, "network-gb-per-s")
+        work = site.work
+        most = rates.matmul * work.efficiency * work.fp8 / (work.flops * work.slowdown)
+        plans = (site.plan, site.plan.replace(parallel=site.plan.parallel._replace(strategy="fsdp2")))
+        return self.calibrated.rate(Range(*[max(residual_of(plan).mid for plan in plans) * most] * 3)).mid
 
     def _rates_of(self, gpu: Gpu, site: Site, network: str) -> Rates:
         key = (gpu.id, site.work.compute, network)

@@ -229,6 +229,8 @@ class Ranker:
         self._loading = Range(*[loader_seconds(self.plan, VALUES[name]) for name in SIDES])
         self._billing: dict[str, Billing] = {}
         self._stays: dict[tuple[str, int, bool, bool, float | None], Stay] = {}
+        self._found: dict[tuple[str, int, str, float | None], Stay | None] = {}
+        self._least: dict[tuple[str, int], float] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
 
@@ -242,7 +244,11 @@ class Ranker:
     def rank(self, offer: Offer) -> Ranked | None:
         """An offer's placement and bill; None when the plan does not fit on it."""
         billing = self._billing.get(offer.provider) or self.billing(offer.provider)
-        stay = self.stay(offer, billing)
+        key = (offer.gpu, offer.gpus, offer.provider, offer.vcpus)
+        if key in self._found:
+            stay = self._found[key]
+        else:
+            stay = self._found[key] = self.stay(offer, billing)
         if stay is None:
             return None
         fallback = 0.0
@@ -372,7 +378,10 @@ class Ranker:
         return Ranking(ranked, picks(ranked), [_excluded(r, excluded[r]) for r in REASONS if r in excluded])
 
     def cheapest(self) -> Ranked | None:
-        """The cheapest pick alone, without ranking what cannot lead: youngest prices first."""
+        """The cheapest pick alone, without ranking what cannot lead.
+
+        Youngest prices first; among them in the order of what they cost at least, until that is more than one found.
+        """
         wanted = Wanted(self.plan, self.catalog, self.today)
         leading = [
             offer
@@ -381,16 +390,36 @@ class Ranker:
         ]
         tried: list[Ranked] = []
         for youngest, oldest in ((0, FRESH_DAYS), (FRESH_DAYS + 1, AGEING_DAYS), (AGEING_DAYS + 1, 10**9)):
-            for offer in leading:
-                age = 0 if self.today is None else max(0, self.today - offer.day)
-                if youngest <= age <= oldest:
-                    row = self.rank(offer)
-                    if row is not None and self._misses(row) is None:
-                        tried.append(row)
-            if any(row.placement.verdict == "fits" for row in tried):
+            young = [
+                (offer.usd_per_hour * self.least_hours(offer), index, offer)
+                for index, offer in enumerate(leading)
+                if youngest <= (0 if self.today is None else max(0, self.today - offer.day)) <= oldest
+            ]
+            found = limit = self.plan.job.budget_usd or float("inf")
+            for least, _, offer in sorted(young):
+                if least > limit:
+                    break
+                row = self.rank(offer)
+                if row is not None and self._misses(row) is None:
+                    tried.append(row)
+                    if row.placement.verdict == "fits":
+                        limit = min(limit, row.usd)
+            if limit < found or any(row.placement.verdict == "fits" for row in tried):
                 break
         tried.sort(key=_order)
         return picks(tried)["cheapest"]
+
+    def least_hours(self, offer: Offer) -> float:
+        """Hours that a job takes at least: set-up, and its tokens at the rate of the matrix units, without padding."""
+        found = self._least.get((offer.gpu, offer.gpus))
+        if found is None:
+            gpu = self.catalog.gpus.get(offer.gpu)
+            most = self.fitter.fastest(gpu) * offer.gpus if gpu else 0.0
+            fixed = self.fixed(MIDDLE)
+            train = training_tokens(self.plan, 1) / most / 3600 if most else 0.0
+            setup = fixed.provision + fixed.load + fixed.compile + fixed.save + fixed.merge + fixed.idle
+            found = self._least[offer.gpu, offer.gpus] = self.plan.job.experiments * (setup + train)
+        return found
 
     def _misses(self, row: Ranked) -> str | None:
         job = self.plan.job

@@ -143,6 +143,13 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
     )
 
 
+def on_more_ranks(work: Work, plan: Plan) -> Work:
+    """The work of copies of the model on another number of ranks (two or more): only the reduction differs."""
+    before, ranks = work.data_ranks, plan.parallel.data_ranks
+    reduced = work.gradient_bytes * (1 - 1 / ranks) / (1 - 1 / before)
+    return work._replace(data_ranks=ranks, gradient_bytes=reduced)
+
+
 def _layer_weights(arch: Architecture) -> tuple[float, float, float]:
     """Weights of all layers that one token meets, that are stored, and the experts' share of the former."""
     met = stored = experts = 0.0
