@@ -54,9 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command("tables", _tables, "writes the tables of both languages", "build/includes")
     command("api", _api, "writes the data as static JSON files", "build/api")
-    reading = command(
-        "form", _form, "turns a price form of the issue tracker into a change of data/prices", "build/form"
-    )
+    reading = command("form", _form, "turns a form of the issue tracker into a change of data", "build/form")
     reading.add_argument("--event", type=Path, required=True, help="the event as GitHub writes it into a file")
     collecting = command("refresh", _refresh, "reads prices at their sources and rewrites data/prices")
     collecting.add_argument("--source", action="append", metavar="NAME", help="only this one; may be repeated")
@@ -168,18 +166,22 @@ def _api(arguments: argparse.Namespace) -> int:
 
 
 def _form(arguments: argparse.Namespace) -> int:
-    """Writes reply.md, and prices.csv with proposal.json when there is something to propose."""
+    """Writes reply.md, and file.csv with proposal.json when there is something to propose."""
+    from pipeline import form, form_measurement
     from pipeline.diff import presets
-    from pipeline.estimates import cheapest_bill
-    from pipeline.form import answer
+    from pipeline.estimates import allocated_peak, cheapest_bill
 
-    body = json.loads(arguments.event.read_text(encoding="utf-8"))["issue"]["body"] or ""
-    said = answer(body, files_of(ROOT), arguments.as_of, presets(ROOT), cheapest_bill(arguments.as_of))
+    issue = json.loads(arguments.event.read_text(encoding="utf-8"))["issue"]
+    body, files, day = issue["body"] or "", files_of(ROOT), arguments.as_of
+    if form_measurement.is_measurement(body):
+        said = form_measurement.answer(body, issue["html_url"], files, day, allocated_peak(day))
+    else:
+        said = form.answer(body, files, day, presets(ROOT), cheapest_bill(day))
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "reply.md").write_text(said.reply, encoding="utf-8")
     if said.proposal:
-        (arguments.out / "prices.csv").write_text(said.proposal.text, encoding="utf-8")
-        named = {"path": said.proposal.path, "provider": said.proposal.provider, "title": said.proposal.title}
+        (arguments.out / "file.csv").write_text(said.proposal.text, encoding="utf-8")
+        named = {"path": said.proposal.path, "title": said.proposal.title}
         (arguments.out / "proposal.json").write_text(json.dumps(named), encoding="utf-8")
     print(said.reply)
     return 0

@@ -71,14 +71,14 @@ def report(
     """
     if any(problem.red for problem in problems):
         return "\n".join(
-            line for language in LANGUAGES for line in [*_heading(language), *_problem_lines(problems, language)]
+            line for language in LANGUAGES for line in [*heading(language), *problem_lines(problems, language)]
         )
     found = changes(before, after)
     ranks = _ranks(before, after, as_of)
     bills = [(preset, bill(preset.request, before), bill(preset.request, after)) for preset in presets if found.total]
     parts = []
     for language in LANGUAGES:
-        parts += [*_heading(language), f"✅ {word('diff_valid', language)}", "", *_change_lines(found, language)]
+        parts += [*heading(language), f"✅ {word('diff_valid', language)}", "", *_change_lines(found, language)]
         parts += _rank_lines(ranks, _names(after.gpus), _names(after.providers), language)
         parts += _bill_lines(bills, language)
         parts += ["", word("diff_next", language), ""]
@@ -103,11 +103,13 @@ def presets(root: Path) -> list[Preset]:
     ]
 
 
-def _heading(language: str) -> list[str]:
+def heading(language: str) -> list[str]:
+    """The first lines of what a robot says."""
     return [f"### {word('diff_title', language)}", ""]
 
 
-def _problem_lines(problems: list[Problem], language: str) -> list[str]:
+def problem_lines(problems: list[Problem], language: str) -> list[str]:
+    """What the check refuses, line by line, as text that does nothing else."""
     red = [problem for problem in problems if problem.red][:LISTED]
     places = [_code(f"{problem.path}:{problem.line} {problem.subject}") for problem in red]
     says = [plain(problem.es if language == "es" else problem.en) for problem in red]

@@ -26,3 +26,16 @@ def cheapest_bill(as_of: datetime.date) -> Callable[[dict[str, Any], Data], floa
         return None if pick is None else float(answer["offers"][pick]["usd"]["mid"])
 
     return bill
+
+
+def allocated_peak(as_of: datetime.date) -> Callable[[dict[str, Any], Data], tuple[float, float, float] | None]:
+    """A function that gives a request's allocated peak in GiB, low, mid and high; None where there is no answer."""
+
+    def peak(request: dict[str, Any], data: Data) -> tuple[float, float, float] | None:
+        answer = estimate(request, load_catalog(bundle(data, as_of)))
+        if not answer["ok"]:
+            return None
+        found = answer["memory"]["allocated_gib"]
+        return found["low"], found["mid"], found["high"]
+
+    return peak

@@ -59,7 +59,6 @@ class FormError(Exception):
 class Proposal(NamedTuple):
     """A change that a form asks for."""
 
-    provider: str
     path: str
     text: str  # the whole file
     title: str  # of a pull request
@@ -88,7 +87,7 @@ def propose(body: str, data: Data, today: datetime.date) -> Proposal:
         others = [offer for offer in offers if offer is not subject]
         after = others if what == "gone" else [*others, _renewed(subject, answers, today, with_price=what == "changed")]
     title = re.sub(r"[^\w .+()/-]", "", f"{provider} {subject['offer']} {what}")[:80]
-    return Proposal(provider, f"data/prices/{provider}.csv", write_csv(schema.PRICES, after), title)
+    return Proposal(f"data/prices/{provider}.csv", write_csv(schema.PRICES, after), title)
 
 
 def answer(
@@ -109,21 +108,21 @@ def answer(
     return Answer(told, None if after.red else proposal)
 
 
-def read_form(body: str) -> dict[str, str]:
+def read_form(body: str, labels: Mapping[str, str] = LABELS) -> dict[str, str]:
     """The answers by field. Headings that are not ours, and a second answer to the same question, are left out."""
-    answers = dict.fromkeys(LABELS.values(), "")
+    answers = dict.fromkeys(labels.values(), "")
     sections = re.split(r"^### (.*)$", body[:LIMIT].replace("\r\n", "\n"), flags=re.MULTILINE)
     for label, text in zip(sections[1::2], sections[2::2], strict=True):
-        field = LABELS.get(label.strip())
+        field = labels.get(label.strip())
         if field and not answers[field]:
             plain = _INVISIBLE.sub(" ", text).strip()
             answers[field] = "" if plain == _NO_ANSWER else re.sub(r" {2,}", " ", plain)
     return answers
 
 
-def refusal(error: FormError) -> str:
+def refusal(error: FormError, labels: Mapping[str, str] = LABELS) -> str:
     """The answer to a form that lacks something, in both languages."""
-    field = next(label for label, name in LABELS.items() if name == error.field)
+    field = next(label for label, name in labels.items() if name == error.field)
     spanish, english = field.split(" / ") if " / " in field else (field, field)
     says = {"es": f"**{spanish}**: {plain(error.es)}", "en": f"**{english}**: {plain(error.en)}"}
     return "\n\n".join(f"❌ {says[language]}\n\n{word('form_edit', language)}" for language in LANGUAGES) + "\n"

@@ -89,7 +89,7 @@ def read(row: Row, models: dict[str, str]) -> Reading:
         models: Hugging Face id → catalog id.
     """
     try:
-        request = SOURCES[row["source"]](row)
+        request = SOURCES.get(row["source"], unknown)(row)
         request["model"] = _model(row["hf_id"], models)
         if row["gpu"] in CARDS:
             request["gpu"] = CARDS[row["gpu"]]
@@ -481,7 +481,34 @@ def notebooks(row: Row) -> Request:
     raise NotOfferedError("variable lengths below a cap: the longest sample is not published")
 
 
+def smoke(row: Row) -> Request:
+    """calculator/smoke/smoke.py, contributed: its own loop on one GPU, every row of the longest length, under SDPA."""
+    quantized = row["base_precision"] in ("nf4", "nf4-nested", "int8")
+    half = "bf16" if quantized else row["base_precision"]
+    request = _base(row) | {
+        "framework": "hf",
+        "method": row["method"],
+        "quantization": row["base_precision"] if quantized else "none",
+        "optimizer": row["optimizer"],
+        "attention": "sdpa",
+        "padding": "packed",
+        "loss": "default",
+        "kbit_upcast": False,
+    }
+    if row["method"] == "full":
+        return request | {"precision": half}
+    named = row["lora_targets"]
+    lora = _lora(row, named if named in ("all-linear", "attention", "qkv", "qv") else named.split(), "fp32", 0.0)
+    return request | {"base_dtype": half, "autocast": "autocast on" in row["note"], "lora": lora}
+
+
+def unknown(row: Row) -> Request:
+    """A source whose software nobody has described here yet: its rows are data, and not compared."""
+    raise NotOfferedError(f"how {row['source']} measures is not described")
+
+
 SOURCES: dict[str, Callable[[Row], Request]] = {
+    "smoke test": smoke,
     "foundation-model-stack/fms-acceleration": fms,
     "Lightning-AI/litgpt": litgpt,
     "huggingface/peft": peft,

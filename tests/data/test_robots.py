@@ -103,14 +103,33 @@ def test_no_change_is_no_pull_request(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".github/workflows/ci.yml", "data/prices/../gpus.csv", "/etc/passwd", "data/prices/a b.csv", "-n"]
+    "path",
+    [
+        ".github/workflows/ci.yml",
+        "data/prices/../gpus.csv",
+        "/etc/passwd",
+        "data/prices/a b.csv",
+        "-n",
+        "data/measurements/bounds.csv",
+    ],
 )
-def test_only_files_of_prices_are_taken(path: str, robot: Robot) -> None:
+def test_only_files_that_a_robot_may_change_are_taken(path: str, robot: Robot) -> None:
     robot.write("0.74\n")
     done = robot.propose(path)
     assert done.returncode == 1
-    assert "not a file of prices" in done.stderr
+    assert "not a file that a robot may change" in done.stderr
     assert not robot.log.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "label"), [("data/prices/acme.csv", "price"), ("data/measurements/memory.csv", "measurement")]
+)
+def test_a_label_that_does_not_exist_yet_is_made(path: str, label: str, robot: Robot) -> None:
+    (robot.clone / path).parent.mkdir(exist_ok=True)
+    (robot.clone / path).write_text("0.74\n")
+    assert robot.propose(path).returncode == 0
+    told = robot.log.read_text().splitlines()
+    assert told.index(f"label create {label}") < next(i for i, line in enumerate(told) if f"--label {label}" in line)
 
 
 def test_a_title_is_only_text(robot: Robot, tmp_path: Path) -> None:
