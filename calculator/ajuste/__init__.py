@@ -6,15 +6,37 @@
 'loss'
 """
 
+from __future__ import annotations
+
 __version__ = "0.1.0"
 
-from typing import Any
+TYPE_CHECKING = False  # typing's own name without importing typing: type checkers take it for true
+if TYPE_CHECKING:
+    from typing import Any
 
-from .answer import estimate, estimate_json
-from .catalog import Catalog, load_catalog
-from .errors import RequestError
+    from .answer import estimate, estimate_json
+    from .catalog import Catalog, load_catalog
+    from .errors import RequestError
 
 __all__ = ["Catalog", "RequestError", "estimate", "estimate_json", "load_catalog", "read_config", "run_files"]
+
+_HOMES = {
+    "Catalog": "catalog",
+    "RequestError": "errors",
+    "estimate": "answer",
+    "estimate_json": "answer",
+    "load_catalog": "catalog",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A public name, from its module when it is first asked for: importing the package costs nothing before that."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ajuste' has no attribute '{name}'")
+    found: object = getattr(__import__(f"ajuste.{home}", fromlist=[name]), name)
+    globals()[name] = found
+    return found
 
 
 def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:

@@ -20,10 +20,10 @@ class Assumption(NamedTuple):
 
 def _load() -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        from . import _packed  # type: ignore[attr-defined]  # written into the wheel, absent in a checkout
+        from ._packed import ASSUMPTIONS, PRESETS  # in the wheel only
     except ImportError:
         return _read_checkout()
-    return _packed.ASSUMPTIONS, _packed.PRESETS
+    return ASSUMPTIONS, PRESETS
 
 
 def _read_checkout() -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,10 +1,13 @@
 """What the browser pays before the first answer: the modules that importing the estimator brings along."""
 
 import json
+import resource
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 # Each costs the browser 50 to 400 ms (measured in Pyodide), and none is needed to answer.
@@ -28,18 +31,34 @@ EXPENSIVE = {
 }
 
 
-def test_the_browser_path_imports_nothing_expensive(tmp_path: Path):
-    """As in the wheel: constants packed, one answer asked, then look at what is loaded."""
+IMPORT_AIM_MS = 30.0
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as in the wheel: constants packed, compiled."""
     sys.path.insert(0, str(ROOT / "calculator"))
     try:
         from pack import packed
     finally:
         sys.path.pop(0)
-    package = tmp_path / "ajuste"
+    folder = tmp_path_factory.mktemp("wheel")
+    package = folder / "ajuste"
     package.mkdir()
     for module in (ROOT / "calculator" / "ajuste").glob("*.py"):
         (package / module.name).write_text(module.read_text(encoding="utf-8"), encoding="utf-8")
     (package / "_packed.py").write_text(packed(ROOT / "data"), encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", package], check=True)
+    return folder
+
+
+def run_python(wheel: Path, program: str) -> str:
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(wheel)!r})\n{program}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_browser_path_imports_nothing_expensive(wheel: Path):
+    """One answer asked, then look at what is loaded."""
     program = textwrap.dedent("""
         import json, sys
         before = set(sys.modules)
@@ -50,13 +69,29 @@ def test_the_browser_path_imports_nothing_expensive(tmp_path: Path):
         assert answer["ok"], answer
         print(json.dumps(sorted(set(sys.modules) - before)))
     """)
-    run = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{program}"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = set(json.loads(run.stdout))
+    loaded = set(json.loads(run_python(wheel, program)))
     assert loaded & EXPENSIVE == set()
     foreign = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"ajuste"}
     assert foreign == set(), "the estimator runs on the standard library alone"
+
+
+def test_importing_costs_next_to_nothing(wheel: Path):
+    """Processor time of fresh interpreters, least of several, against that of two standard modules in the same run."""
+
+    def least_ms(program: str) -> float:
+        spent = []
+        for _ in range(9):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            run_python(wheel, program)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+        return 1000 * min(spent)
+
+    nothing, standard = least_ms("pass"), least_ms("import json, typing")
+    package, whole = least_ms("import ajuste"), least_ms("import ajuste.answer")
+    print(
+        f"import ajuste {package - nothing:.1f} ms (aim {IMPORT_AIM_MS:.0f}), with everything that an answer needs "
+        f"{whole - nothing:.1f} ms; json and typing {standard - nothing:.1f} ms"
+    )
+    assert package - nothing < standard - nothing  # about 15 ms where the aim was set
+    assert whole - nothing < 5 * (standard - nothing)
