@@ -26,11 +26,6 @@ def test_each_is_written_in_spanish(kind: str) -> None:
     assert not missing, f"write these in Spanish, under [{kind}] of calculator/pipeline/sources.toml: {missing}"
 
 
-@pytest.mark.parametrize("kind", ["units", "sources"])
-def test_none_is_left_over(kind: str) -> None:
-    assert not WRITTEN[kind].keys() - halves(kind)
-
-
 def test_numbers_stay() -> None:
     """The same figures in both, a decimal comma in Spanish; arXiv's numbers and versions keep their point."""
     for english, spanish in WRITTEN["sources"].items():
