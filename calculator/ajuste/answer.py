@@ -17,7 +17,7 @@ from .case import Case
 from .catalog import Catalog, Gpu, load_catalog
 from .constants import MID
 from .contract import VERSION
-from .errors import RequestError
+from .errors import RequestError, shorten
 from .fit import Fitter, Placement
 from .formulas import formula
 from .grid import grid
@@ -44,6 +44,8 @@ def estimate(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         The answer, `ok` true; floats have 6 significant digits. Or `ok` false and the error.
     """
     try:
+        if not isinstance(catalog, Catalog):
+            raise RequestError("bad-catalog", "catalog", detail=type(catalog).__name__)
         answer: dict[str, Any] = significant(_answer(request, catalog))
         return answer
     except RequestError as error:
@@ -57,8 +59,7 @@ def estimate_json(request: str, catalog: str | Catalog) -> str:
     """
     try:
         asked = parse(request)
-        known = load_catalog(catalog) if isinstance(catalog, str) else catalog
-        answer = estimate(asked, known)
+        answer = estimate(asked, catalog if isinstance(catalog, Catalog) else load_catalog(catalog))
     except RequestError as error:
         answer = {"ok": False, "error": error.as_dict()}
     except Exception as error:  # the contract: whatever happens, a structured error comes back
@@ -73,13 +74,18 @@ def as_json(answer: dict[str, Any]) -> str:
 
 
 def parse(text: object) -> dict[str, Any]:
-    """The request's JSON. Raises `bad-json`; NaN, infinities, duplicate keys and giants are no valid JSON here."""
+    """The request's JSON. Raises `bad-json`; NaN, infinities, duplicate keys and giants are no valid JSON here.
+
+    A byte order mark before it, as some editors write one, is skipped.
+    """
     if not isinstance(text, str):
         raise RequestError("bad-json", detail=type(text).__name__)
     if len(text) > LONGEST_REQUEST:
         raise RequestError("bad-json", detail=f"> {LONGEST_REQUEST} characters")
     try:
-        parsed: dict[str, Any] = json.loads(text, parse_int=_integer)  # or another kind: `resolve` says so
+        parsed: dict[str, Any] = json.loads(  # or another kind: `resolve` says so
+            text.removeprefix("\ufeff"), parse_int=_integer, parse_constant=_no_number, object_pairs_hook=_unique
+        )
         return parsed
     except RecursionError:
         raise RequestError("bad-json", detail="too deep") from None
@@ -90,6 +96,21 @@ def parse(text: object) -> dict[str, Any]:
 def _integer(digits: str) -> int | float:
     """An integer literal; beyond 400 digits it is out of any range and only its size matters."""
     return int(digits) if len(digits) <= 400 else float("-inf" if digits.startswith("-") else "inf")
+
+
+def _no_number(word: str) -> float:
+    """NaN and the infinities, which Python's parser would take."""
+    raise ValueError(word)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two values for one key nobody knows which is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shorten(twice)} × {names.count(twice)}")
+    return found
 
 
 # --------------------------------------------------------------------------------------------------- assembling
@@ -257,13 +278,16 @@ def time_of(placement: Placement, ranker: Ranker) -> dict[str, Any]:
 
 
 def shown_offers(ranking: Ranking, limit: int) -> list[Ranked]:
-    """The first `limit` offers; picks that come later take the last places, so that the order by price stays."""
-    ranked = ranking.ranked
-    if len(ranked) <= limit:
-        return ranked
-    later = {id(row) for row in ranking.picks.values() if row is not None} - {id(row) for row in ranked[:limit]}
-    kept = {id(row) for row in ranked[: max(0, limit - len(later))]} | later
-    return [row for row in ranked if id(row) in kept][:limit]
+    """The first `limit` offers; picks that come later take the last places, so that the order by price stays.
+
+    Picks look at all offers and are always shown, whatever the limit.
+    """
+    kept = {id(row) for row in ranking.picks.values() if row is not None}
+    for row in ranking.ranked:
+        if len(kept) >= limit:
+            break
+        kept.add(id(row))
+    return [row for row in ranking.ranked if id(row) in kept]
 
 
 def _index(shown: list[Ranked], row: Ranked | None) -> int | None:

@@ -56,6 +56,8 @@ def calibrate(plan: Plan, catalog: Catalog) -> Calibrated:
     base = {name: value for name, value in base.items() if value is not None}
     if not isinstance(given.request, dict):
         raise RequestError("wrong-type", "calibration.request", given.request, "{…}")
+    if "calibration" in given.request:
+        raise RequestError("unknown-field", "calibration.request.calibration")
     merged = _merged(_listed(base), given.request)
     merged["micro_batch"] = merged.get("micro_batch") or 1
     try:

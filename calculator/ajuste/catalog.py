@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from .errors import RequestError, near_matches
+from .errors import RequestError, near_matches, shorten
+
+FORMAT = 1  # of the bundle
 
 
 class Gpu(NamedTuple):
@@ -85,20 +87,41 @@ class Catalog(NamedTuple):
 def load_catalog(text: str) -> Catalog:
     """The bundle's JSON text as a `Catalog`. Raises `RequestError` (`bad-catalog`)."""
     try:
-        bundle = json.loads(text)
+        bundle = json.loads(text.removeprefix("\ufeff") if isinstance(text, str) else text)
     except (ValueError, TypeError, RecursionError) as error:
         raise RequestError("bad-catalog", "catalog", detail=type(error).__name__) from None
     if not isinstance(bundle, dict):
         raise RequestError("bad-catalog", "catalog", detail="not an object")
+    if bundle.get("format", FORMAT) != FORMAT:
+        raise RequestError("bad-catalog", "catalog", detail=f"format {shorten(bundle['format'])} ≠ {FORMAT}")
     try:
         return _index(bundle)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except ValueError as error:
+        raise RequestError("bad-catalog", "catalog", detail=str(error)[:120]) from None
+    except (KeyError, TypeError, AttributeError) as error:
         raise RequestError("bad-catalog", "catalog", detail=repr(error)[:120]) from None
+
+
+def _number(row: dict[str, Any], name: str) -> float:
+    """A number above 0 of a row. Raises ValueError that names it."""
+    value = row[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:
+        raise ValueError(f"{name} = {shorten(value)}")
+    return value
+
+
+def _config(row: dict[str, Any]) -> dict[str, Any]:
+    """A model's row, if it has its architecture. Raises ValueError that names it."""
+    if not isinstance(row["config"], dict):
+        raise ValueError(f"{shorten(row['id'])}: config = {shorten(row['config'])}")
+    return row
 
 
 def _index(bundle: dict[str, Any]) -> Catalog:
     gpus = {row["id"]: Gpu(*[row.get(name) for name in GPU_COLUMNS]) for row in bundle.get("gpus", ())}
-    models = {row["id"]: row for row in bundle.get("models", ())}
+    models = {row["id"]: _config(row) for row in bundle.get("models", ())}
+    if bundle.get("as_of") is not None:
+        day_number(bundle["as_of"])
     spellings = {}
     for row in models.values():
         for spelling in (row.get("hf_id"), row.get("name"), row["id"]):
@@ -109,10 +132,10 @@ def _index(bundle: dict[str, Any]) -> Catalog:
             row["provider"],
             row["offer"],
             row["gpu"],
-            row["gpus"],
+            int(_number(row, "gpus")),
             row.get("region"),
             row["purchase"],
-            row["usd_per_hour"],
+            _number(row, "usd_per_hour"),
             row.get("vcpus"),
             row.get("ram_gib"),
             row["price_basis"],

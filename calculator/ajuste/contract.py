@@ -292,7 +292,27 @@ def check_value(field: Field, value: Any, name: str) -> Any:
         return [check_value(field.items, item, f"{name}[{i}]") for i, item in enumerate(value)]
     if kind == "object" and field.fields is not None:
         return _check_object(field.fields, value, name + ".")
+    if kind == "object" and is_deep(value):
+        raise RequestError("out-of-range", name, value, f"{DEEPEST} × {{…}}")
     return value
+
+
+DEEPEST = 20  # objects inside objects; a model's config.json has three or four
+
+
+def is_deep(value: object) -> bool:
+    """Whether objects and lists lie in one another more than `DEEPEST` deep."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _check_object(fields: dict[str, Field], given: dict[str, Any], prefix: str) -> dict[str, Any]:

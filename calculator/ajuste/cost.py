@@ -212,6 +212,11 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
         fallback: USD per hour of on-demand capacity that bridges the gaps of spot; 0 = wait for spot.
     """
     price = offer.usd_per_hour
+
+    def line(usd: float) -> float:
+        # Less than a billionth of the bill is what floating point leaves of a difference.
+        return usd if abs(usd) > 1e-9 * sides[1].usd else 0.0
+
     sides = [side(price, terms, more, rental, fallback, index) for index, rental in enumerate(rentals)]
     middle, hours = sides[1], rentals[1].hours
     host = more.host_per_hour.mid * middle.running
@@ -219,8 +224,8 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
     breakdown = {
         "compute": price * hours.work,
         "setup": price * hours.setup,
-        "rounding": price * (middle.rounded - middle.running),
-        "interruptions": price * (middle.running - hours.total) + middle.bridged * (fallback - price),
+        "rounding": line(price * (middle.rounded - middle.running)),
+        "interruptions": line(price * (middle.running - hours.total) + middle.bridged * (fallback - price)),
         "idle": price * hours.parts.idle,
         # Null when nothing of it is known.
         "host": host if host or "host" not in more.unknown else None,

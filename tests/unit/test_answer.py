@@ -195,4 +195,14 @@ def test_offers_show_limit_and_picks(real):
     assert answer["offers_total"] > 5
     assert_sound(answer)
     assert answer["picks"]["cheapest"] is not None
-    assert ajuste.estimate(DEFAULT | {"filters": {"limit": 0}}, real)["picks"]["cheapest"] is None
+
+
+def test_picks_look_at_all_offers_whatever_is_shown(real):
+    def picked(limit: int) -> dict:
+        answer = ajuste.estimate(DEFAULT | {"filters": {"limit": limit}}, real)
+        assert_sound(answer)
+        return {name: index if index is None else answer["offers"][index] for name, index in answer["picks"].items()}
+
+    everything = picked(1000)
+    assert None not in everything.values()
+    assert all(picked(limit) == everything for limit in (0, 1, 2, 5, 50))

@@ -207,3 +207,70 @@ def test_near_matches_are_suggested():
     assert ajuste.estimate(GOOD | {"method": "qlroa"}, EMPTY)["error"]["suggestions"][0] == "qlora"
     assert ajuste.estimate(GOOD | {"lora": {"ranks": 8}}, EMPTY)["error"]["suggestions"] == ["lora.rank"]
     assert ajuste.estimate(GOOD | {"parallel": {"strategy": "zero-3"}}, EMPTY)["error"]["suggestions"][0] == "zero3"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"model":"tiny","method":"lora","method":"qlora"}', '"method" × 2'),
+        ('{"model":"tiny","method":"lora","dataset":{"epochs":1,"epochs":1,"epochs":2}}', '"epochs" × 3'),
+        ('{"model":"tiny","method":"lora","sequence_length":NaN}', "NaN"),
+        ('{"model":"tiny","method":"lora","dataset":{"mean_tokens":-Infinity}}', "-Infinity"),
+    ],
+)
+def test_json_that_means_two_things_or_none(text: str, said: str, catalog):
+    error = json.loads(ajuste.estimate_json(text, catalog))["error"]
+    assert error["code"] == "bad-json"
+    assert said in error["message"]["es"]
+
+
+def test_a_byte_order_mark_is_no_fault(catalog, bundle):
+    text = json.dumps({"model": "tiny", "method": "lora"})
+    assert ajuste.estimate_json("\ufeff" + text, catalog) == ajuste.estimate_json(text, catalog)
+    assert ajuste.estimate_json(text, "\ufeff" + json.dumps(bundle)) == ajuste.estimate_json(text, catalog)
+
+
+@pytest.mark.parametrize("field", ["model", "calibration.request"])
+def test_objects_too_deep_are_refused(field: str, catalog):
+    deep: dict = {}
+    for _ in range(500):
+        deep = {"calibration": {"request": deep}}
+    request = {"model": deep, "method": "lora"}
+    if field != "model":
+        request = {"model": "tiny", "method": "lora", "calibration": {"measured_gib": 9, "request": deep}}
+    error = json.loads(ajuste.estimate_json(json.dumps(request), catalog))["error"]
+    assert (error["code"], error["field"]) == ("out-of-range", field)
+
+
+def test_a_calibration_has_none_of_its_own(catalog):
+    request = {"model": "tiny", "method": "lora", "calibration": {"measured_gib": 9, "request": {"calibration": {}}}}
+    assert ajuste.estimate(request, catalog)["error"]["field"] == "calibration.request.calibration"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 99},
+        {"as_of": "x"},
+        {"models": [{"id": "x"}]},
+        {"models": [{"id": "x", "config": 5}]},
+        {"gpus": 5},
+        {"providers": {"a": 1}},
+        {"offers": [5]},
+        {"offers": [{"usd_per_hour": "0.5"}]},
+        {"offers": [{"usd_per_hour": -1}]},
+        {"offers": [{"gpus": 0}]},
+    ],
+)
+def test_what_is_wrong_with_a_catalog_is_the_catalogs(change: dict, bundle):
+    if "offers" in change and isinstance(change["offers"][0], dict):
+        change = {"offers": [bundle["offers"][0] | change["offers"][0]]}
+    text = json.dumps(bundle | change)
+    answer = ajuste.estimate_json('{"model":"tiny","method":"lora"}', text)
+    assert json.loads(answer)["error"]["code"] == "bad-catalog"
+
+
+@pytest.mark.parametrize("catalog", [None, 5, b"{", "null"])
+def test_no_catalog_at_all(catalog: object):
+    answer = ajuste.estimate_json('{"model":"tiny","method":"lora"}', catalog)  # type: ignore[arg-type]
+    assert json.loads(answer)["error"]["code"] == "bad-catalog"
