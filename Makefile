@@ -13,7 +13,7 @@ ORIGIN = $(shell git rev-parse --quiet --verify --abbrev-ref origin/main 2> /dev
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup serve build test test-fast test-all test-estimator check check-data diff-data tables bench-browser screenshots fmt lock clean
+.PHONY: help setup serve build test test-fast test-all test-estimator check check-data diff-data tables bench-browser lighthouse screenshots fmt lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -38,10 +38,11 @@ test-fast: ## the loop: tests that need no site and no browser (under a minute)
 	$(SETUP)
 	python -m pytest -q -m "$(FAST)"
 
-test-all: ## `make test`, and the long ones: accessibility of every page, other browsers
+test-all: ## `make test`, and the long ones: accessibility of every page, other browsers, Lighthouse
 	$(SETUP) --browser --estimator --others
 	@$(MAKE) --no-print-directory check build test-estimator
 	python -m pytest --durations=15 -rs
+	python calculator/web/audit.py
 
 test-estimator: ## the estimator's tests on every other Python found (3.11 to 3.14)
 	$(SETUP) --estimator
@@ -79,6 +80,11 @@ bench-browser: ## cold start in the browser against Pyodide as shipped, medians 
 	@python calculator/web/assemble.py
 	python calculator/web/bench_browser.py
 
+lighthouse: ## Lighthouse as a phone on home, calculator and prices, both languages, medians of 3; fails below the bars
+	$(SETUP) --browser
+	@python calculator/web/assemble.py
+	python calculator/web/audit.py
+
 screenshots: ## pictures of the calculator, phone and desktop, both languages, into build/screenshots/
 	$(SETUP) --browser
 	@python calculator/web/assemble.py
@@ -96,6 +102,7 @@ lock: ## refresh every locked file from what it is made of
 	$(LOCK) --python-version 3.12 tests/takeaway/engines.in --output-file tests/takeaway/engines.txt
 	$(LOCK) --python-version 3.12 --no-deps tests/takeaway/frameworks.in --output-file tests/takeaway/frameworks.txt
 	npm update --package-lock-only
+	cd calculator/web/lighthouse && npm update --package-lock-only --userconfig ../../../.npmrc
 
 clean: ## remove what builds and tests made; what was installed stays
 	rm -rf build site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -51,7 +51,7 @@ def scatter_figure(figure: Figure) -> str:
     )
     order = sorted(sources, key=lambda name: (KINDS.index(sources[name][0].kind), -len(sources[name]), name))
     panels = [_panel(figure, source, sources[source]) for source in order]
-    parts = ['<div class="scatter">', f'<p class="legend">{legend}</p>', *panels, "</div>"]
+    parts = ['<div class="scatter" data-search-exclude>', f'<p class="legend">{legend}</p>', *panels, "</div>"]
     return "\n".join(parts) + "\n"
 
 

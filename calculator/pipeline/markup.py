@@ -35,7 +35,7 @@ def table(label: str, heads: list[Head], lines: list[Line]) -> str:
     """One table in a block that may scroll sideways. No blank lines, or Markdown would end the HTML there."""
     parts = [
         f'<div class="data-table" tabindex="0" role="region" aria-label="{escape(label)}">',
-        "<table data-sortable><thead><tr>",
+        '<table class="data" data-sortable><thead><tr>',
     ]
     parts += [f'<th scope="col"{NUMBER_HEAD if head.number else ""}>{escape(head.label)}</th>' for head in heads]
     parts.append("</tr></thead><tbody>")

@@ -283,8 +283,9 @@ def prices_all(data: Data, offers: pd.DataFrame, past: History, language: str) -
         parts.append(price_chart(_series(gpu, past, sellers), language))
         parts.append(table(names[gpu], _offer_heads(language), lines[:SHOWN]))
         if len(lines) > SHOWN:
-            parts.append(f"<details><summary>{word('more_offers', language, n=len(lines) - SHOWN)}</summary>\n")
-            parts.append(table(names[gpu], _offer_heads(language), lines[SHOWN:]))
+            more = word("more_offers", language, n=len(lines) - SHOWN)
+            parts.append(f"<details><summary>{more}</summary>\n")
+            parts.append(table(f"{names[gpu]}, {more}", _offer_heads(language), lines[SHOWN:]))
             parts.append("</details>\n")
         parts.append("</details>\n")
     return "".join(parts)
@@ -560,13 +561,16 @@ def providers(data: Data, offers: pd.DataFrame, language: str) -> str:
                     Cell(
                         escape(", ".join(provider["regions_latam"])) if provider["regions_latam"] else unknown(language)
                     ),
-                    Cell(
-                        " ".join(link(source["url"], str(place)) for place, source in enumerate(provider["sources"], 1))
-                    ),
+                    Cell(_source_links(provider)),
                 ],
             )
         )
-    return table(word("provider", language), heads, lines)
+    return table(word("features", language), heads, lines)
+
+
+def _source_links(provider: dict[str, Any]) -> str:
+    links = (link(source["url"], str(place)) for place, source in enumerate(provider["sources"], 1))
+    return f'<span class="sources">{" ".join(links)}</span>'
 
 
 def _first(values: dict[str, Any], *names: str) -> Any:

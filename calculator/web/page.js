@@ -13,7 +13,7 @@ import { renderAnswer, renderStrip, renderSummary, summarize } from "./render.js
  * @param {View} view
  */
 export function renderPage(answer, form, view) {
-  return html`<div class="aj-calc" data-language="${view.language}" data-base="${view.base}">
+  return html`<div class="aj-calc" data-search-exclude data-language="${view.language}" data-base="${view.base}">
     <div class="aj-ask">${renderForm(form, view)}</div>
     <div class="aj-reply">
       <noscript><p class="aj-status">${view.say("noscript")}</p></noscript>
