@@ -111,8 +111,11 @@ def about_the_card(q: Question) -> Iterator[Piece]:
             yield "fits-nowhere", "serious", "guide/memory/reduce/", {"gib": q.memory.whole_run.mid / GIB}
         return
     gpu = placement.gpu
+    if not gpu.is_ranked:
+        yield "unsupported-accelerator", "serious", "gpus/", {"gpu": gpu.id}
+        return
     if placement.verdict == "tight":
-        yield "tight", "serious", "guide/run/smoke-test/", {"gpu": gpu.id, "gib": placement.required.high}
+        yield from _tight(placement)
     if gpu.supports_bf16 is False:
         yield "no-bf16", "warning", "guide/hardware/", {"gpu": gpu.id}
     if not runs_on(placement.site.plan, gpu):
@@ -128,6 +131,19 @@ def about_the_card(q: Question) -> Iterator[Piece]:
         yield from _more_gpus(q, placement)
     if gpu.segment == "datacenter" and (gpu.memory_label_gb or 0) >= 80 and _small_card_does(q):
         yield "pretraining-hardware", "note", "guide/hardware/", {"gpu": gpu.id}
+
+
+def _tight(placement: Placement) -> Iterator[Piece]:
+    """It may fail; and where even the middle estimate is more than the card has, it probably does."""
+    required, usable = placement.required, placement.gpu.usable_gib
+    values: dict[str, Any] = {"gpu": placement.gpu.id, "gib": required.high}
+    if usable is not None and required.mid > usable:
+        values |= {"run_gib": required.mid, "low_gib": required.low, "usable_gib": usable}
+        yield "tight-unlikely", "serious", "guide/run/smoke-test/", values
+    elif usable is None:
+        yield "tight-unknown", "serious", "guide/run/smoke-test/", values
+    else:
+        yield "tight", "serious", "guide/run/smoke-test/", values
 
 
 def _is_pcie(placement: Placement) -> bool:

@@ -125,7 +125,8 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     ranker = Ranker(fitter, catalog)
     ranking = ranker.ranking()
     shown = shown_offers(ranking, plan.filters.limit)
-    placed = placement_of_interest(fitter, ranking, catalog)
+    stay = stay_of_interest(ranker, ranking, catalog)
+    placed = stay.placement if stay else None
     cards = cards_of(fitter, catalog)
     answer: dict[str, Any] = {
         "ok": True,
@@ -134,7 +135,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "model": model_of(plan, arch),
         "memory": memory_of(memory, plan, arch),
         "gpus": [card_of(fitter, placement) for placement in cards],
-        "time": time_of(placed, ranker) if placed else None,
+        "time": time_of(stay) if stay else None,
         "offers": [offer_of(row, ranker) for row in shown],
         "picks": {name: _index(shown, row) for name, row in ranking.picks.items()},
         "grid": grid(plan, catalog) if plan.mode != "find-gpu" else [],
@@ -216,16 +217,18 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
     asked = plan.gpu
     gpus = [catalog.gpus[asked]] if asked else [gpu for gpu in catalog.gpus.values() if gpu.is_ranked]
     cards = []
+    several = plan.parallel.nodes > 1
     for gpu in gpus:
         counts = fitter.counts()
-        first = fitter.place(gpu, counts[0])
+        fast = several and has_fast_network(gpu, catalog)
+        first = fitter.place(gpu, counts[0], fast)
         cards.append(first)
         for count in counts[1:]:
             if asked is None and first.verdict == "fits":
                 break
             if asked is None and catalog.offers and (gpu.id, count) not in catalog.rented:
                 continue
-            placed = fitter.place(gpu, count)
+            placed = fitter.place(gpu, count, fast)
             if asked is not None or placed.verdict == "fits":
                 cards.append(placed)
             if asked is None and placed.verdict == "fits":
@@ -253,24 +256,39 @@ def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
     }
 
 
-def placement_of_interest(fitter: Fitter, ranking: Ranking, catalog: Catalog) -> Placement | None:
-    """What `time` is for: the GPU asked for, else the cheapest pick's, else the first offer's."""
-    if fitter.plan.gpu is not None:
-        gpu = catalog.gpus[fitter.plan.gpu]
-        placed = [fitter.place(gpu, count) for count in fitter.counts()]
-        return next((p for p in placed if p.verdict == "fits"), placed[0])
-    row = ranking.picks["cheapest"] or (ranking.ranked[0] if ranking.ranked else None)
-    return row.placement if row else None
+def stay_of_interest(ranker: Ranker, ranking: Ranking, catalog: Catalog) -> Stay | None:
+    """What `time` is for: the GPU asked for, else the cheapest pick's, else the first offer's.
+
+    Of the GPU asked for, on as many as it takes, the cheapest offer's, whose storage and network are known.
+    """
+    fitter, row = ranker.fitter, ranking.picks["cheapest"]
+    if fitter.plan.gpu is None:
+        row = row or (ranking.ranked[0] if ranking.ranked else None)
+        return row.stay if row else None
+    gpu = catalog.gpus[fitter.plan.gpu]
+    placed = [fitter.place(gpu, count, has_fast_network(gpu, catalog)) for count in fitter.counts()]
+    placement = next((p for p in placed if p.verdict == "fits"), placed[0])
+    for offered in (row, *ranking.ranked):
+        if offered is not None and offered.placement.count == placement.count:
+            return offered.stay
+    return Stay(ranker, placement, ranker.plan.job.persistent_storage)
 
 
-def time_of(placement: Placement, ranker: Ranker) -> dict[str, Any]:
+def has_fast_network(gpu: Gpu, catalog: Catalog) -> bool:
+    """Whether some provider of this GPU states a fast network between its machines."""
+    providers = {offer.provider for offer in catalog.offers if offer.gpu == gpu.id}
+    return any(catalog.providers.get(name, {}).get("multi_node_link") is not None for name in providers)
+
+
+def time_of(stay: Stay) -> dict[str, Any]:
     """Tokens per second and hours of the whole job on a placement."""
-    hours = Stay(ranker, placement, ranker.plan.job.persistent_storage).hours
+    placement, hours = stay.placement, stay.hours
     return {
         "gpu": placement.gpu.id,
         "count": placement.count,
         "strategy": placement.strategy,
         "micro_batch": placement.micro_batch,
+        "grad_accum": placement.accumulation,
         "tokens_per_second": placement.tokens_per_second,
         "hours": Range(*[h.total for h in hours]),
         "breakdown_h": hours[1].parts._asdict(),

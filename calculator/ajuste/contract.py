@@ -173,6 +173,7 @@ REQUEST: dict[str, Field] = {
         strategy=choice(*STRATEGIES, spellings=STRATEGY_SPELLINGS),
         gpus_per_node=integer(1, 1_024),
         nodes=integer(1, 65_536),
+        network=choice("infiniband", "ethernet", null=True, spellings={"efa": "infiniband", "roce": "infiniband"}),
         replicas=integer(1, 65_536),
         tp=integer(1, 1_024),
         pp=integer(1, 1_024),

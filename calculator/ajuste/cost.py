@@ -36,6 +36,7 @@ class Rental(NamedTuple):
     experiments: int
     spot: Spot | None  # of one experiment
     bridged: float = 0.0  # share of the running hours that on-demand capacity works through spot's outages
+    servers: float = 0.0  # machines that only generate (GRPO), for each offer that trains
 
 
 def billed_hours(hours: float, granularity: float, minimum: float) -> float:
@@ -187,7 +188,7 @@ class Side(NamedTuple):
 
 def side(price: float, terms: Terms, more: Extras, rental: Rental, fallback: float, index: int) -> Side:
     """The bill at one side: 0 low, 1 middle, 2 high. Arguments as `bill`."""
-    hours, n, spot, share = rental
+    hours, n, spot, share, servers = rental
     running, interruptions, waiting, bridged = hours.total, 0.0, 0.0, 0.0
     if spot is not None:
         running = n * spot.billed + hours.parts.idle
@@ -197,8 +198,9 @@ def side(price: float, terms: Terms, more: Extras, rental: Rental, fallback: flo
     step, least = terms.granularity[index], terms.minimum[index]
     rounded = n * billed_hours(running / n, step, least) + interruptions * step / 2
     storage = more.storage_per_hour[index] * (running + waiting) + more.storage_kept[index]
-    usd = price * rounded + bridged * (fallback - price) + storage + more.host_per_hour[index] * running
-    return Side(usd + more.egress[index], running, waiting, rounded, bridged)
+    machines = price * rounded + bridged * (fallback - price) + more.host_per_hour[index] * running
+    usd = machines * (1 + servers) + storage + more.egress[index]
+    return Side(usd, running, waiting, rounded, bridged)
 
 
 def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental, Rental], fallback: float) -> Bill:
@@ -220,6 +222,8 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
     sides = [side(price, terms, more, rental, fallback, index) for index, rental in enumerate(rentals)]
     middle, hours = sides[1], rentals[1].hours
     host = more.host_per_hour.mid * middle.running
+    servers = rentals[1].servers
+    serving = servers * (price * middle.rounded + middle.bridged * (fallback - price) + host)
     storage = more.storage_per_hour.mid * (middle.running + middle.waiting) + more.storage_kept.mid
     breakdown = {
         "compute": price * hours.work,
@@ -227,6 +231,7 @@ def bill(offer: Offer, terms: Terms, more: Extras, rentals: tuple[Rental, Rental
         "rounding": line(price * (middle.rounded - middle.running)),
         "interruptions": line(price * (middle.running - hours.total) + middle.bridged * (fallback - price)),
         "idle": price * hours.parts.idle,
+        **({"server": serving} if servers else {}),
         # Null when nothing of it is known.
         "host": host if host or "host" not in more.unknown else None,
         "storage": storage if storage or not more.storage_unknown else None,

@@ -131,8 +131,10 @@ class Fitter:
     def place(self, gpu: Gpu, count: int, fast_network: bool = False) -> Placement:
         """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried.
 
-        Between nodes the network is plain Ethernet unless it is known to be fast.
+        Between nodes the network is the one asked for, else plain Ethernet unless it is known to be fast.
         """
+        network = self.plan.parallel.network
+        fast_network = network == "infiniband" or (fast_network and network is None)
         key = (gpu.id, count, fast_network)
         found = self._placed.get(key)
         if found is None:
@@ -356,10 +358,15 @@ class Inverse:
 
 
 def runs_on(plan: Plan, gpu: Gpu) -> bool:
-    """Whether a card can compute the plan at all: fp8 needs tensor cores that have it, and no framework falls back.
+    """Whether a card can compute the plan at all.
+
+    TPUs, Gaudi, Trainium and the like are no target of these frameworks' CUDA and ROCm builds, and nobody's memory is
+    counted here. fp8 needs tensor cores that have it, and no framework falls back.
 
     Source: Transformer Engine and torchao refuse below compute capability 8.9, transformers to quantise to fp8 too.
     """
+    if not gpu.is_ranked:
+        return False
     return gpu.supports_fp8 is not False or "fp8" not in (plan.quantization, (plan.precision or "").partition("-")[0])
 
 

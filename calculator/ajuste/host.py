@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from . import activations
 from .architecture import Architecture, parameters
-from .card import Range
+from .card import Range, engine_bytes
 from .case import Case
+from .catalog import Gpu
 from .constants import ASSUMPTIONS
 from .memory import GB, GIB
 from .optimizer import paged_states, state_bytes
@@ -105,6 +106,22 @@ def checkpoint_bytes(c: Case) -> float:
     """
     trained = c.trainable * (c.weight if c.full else c.kept_gradient)
     return trained + (state_bytes(c) if c.plan.save.states else 0.0)
+
+
+def server_gpus(plan: Plan, arch: Architecture, gpu: Gpu) -> int:
+    """GPUs that a generation server of GRPO takes for itself, of the trainer's kind; 0 without one.
+
+    Formula: the fewest, a power of two, whose share for the engine holds 16-bit weights and the cache of its
+    sequences. Source: trl's vllm-serve, whose tensor parallelism and share of the memory are options of its own.
+    """
+    if plan.task != "grpo" or plan.rl.engine != "server":
+        return 0
+    whole = plan.replace(parallel=plan.parallel._replace(strategy="none", gpus_per_node=1, nodes=1, tp=1))
+    room = ASSUMPTIONS["engine-server-share"].mid * (gpu.usable_gib or gpu.memory_label_gb * GB / GIB) * GIB
+    needed, count = engine_bytes(whole, arch).mid, 1
+    while count * room < needed:
+        count *= 2
+    return count
 
 
 def _assumption(name: str, unit: float) -> Range:

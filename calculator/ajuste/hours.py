@@ -100,11 +100,12 @@ def evaluation_tokens(plan: Plan, micro_batch: int, accumulation: int) -> float:
     return times * plan.eval.examples * row_tokens(plan, plan.eval.batch) * evaluation_share(plan)
 
 
-def generation_hours(plan: Plan, arch: Architecture, bandwidth: float, side: str) -> float:
+def generation_hours(plan: Plan, arch: Architecture, bandwidth: float, side: str, server: int = 0) -> float:
     """Hours that generating text takes: GRPO's completions, or evaluation that generates.
 
     Each decoding step reads the weights once for the sequences in flight. Formula: steps × 2 N bytes ÷ bandwidth ×
-    slowdown. An engine (vLLM) keeps more sequences in flight than plain `generate`.
+    slowdown. An engine (vLLM) keeps more sequences in flight than plain `generate`. With a server of its own, its GPUs
+    decode for all of the trainer's, each reading its part of the weights; the trainer waits.
     """
     if plan.task != "grpo" and not (plan.eval.examples and plan.eval.generate_tokens):
         return 0.0
@@ -113,7 +114,7 @@ def generation_hours(plan: Plan, arch: Architecture, bandwidth: float, side: str
     weights = 2.0 * parameters(arch)
     if plan.task == "grpo":
         flight = MID["generation-in-flight-engine" if plan.rl.engine != "none" else "generation-in-flight"]
-        sequences = plan.dataset.epochs * plan.dataset.examples * plan.rl.generations / ranks
+        sequences = plan.dataset.epochs * plan.dataset.examples * plan.rl.generations / (server or ranks)
         seconds += max(1.0, sequences / flight) * plan.rl.completion_tokens * weights / bandwidth * a["decode-slowdown"]
     if plan.eval.examples and plan.eval.generate_tokens:
         rounds = max(1.0, plan.eval.examples / plan.eval.batch / ranks)

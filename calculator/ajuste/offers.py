@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from math import ceil
 from typing import Any, NamedTuple
 
 from .architecture import Architecture
@@ -16,7 +17,7 @@ from .catalog import Catalog, Offer, day_number
 from .constants import ASSUMPTIONS, MID
 from .cost import Bill, Extras, Rental, Terms, bill, billing_terms, kept_and_sent, side, with_host
 from .fit import Fitter, Placement
-from .host import disk
+from .host import disk, server_gpus
 from .hours import (
     SIDES,
     VALUES,
@@ -44,6 +45,7 @@ REASONS = (
     "misses-deadline",
     "over-budget",
     "price-too-old",
+    "unsupported",
     # What the filters drop.
     "gpu",
     "max-gpus",
@@ -71,6 +73,11 @@ class Stay:
         self._tokens: tuple[float, float] | None = None
 
     @property
+    def server_gpus(self) -> int:
+        """GPUs beside the trainer's that only generate: GRPO with a server."""
+        return server_gpus(self.ranker.plan, self.ranker.arch, self.placement.gpu)
+
+    @property
     def hours(self) -> tuple[JobHours, JobHours, JobHours]:
         """Hours of the whole job at the low, mid and high side."""
         return self.at(LOW), self.at(MIDDLE), self.at(HIGH)
@@ -91,7 +98,7 @@ class Stay:
         per_hour = 3600 * placement.tokens_per_second[HIGH - index]
         train, evaluate = self._tokens[0] / per_hour, self._tokens[1] / per_hour
         bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
-        generating = generation_hours(plan, ranker.arch, bandwidth, name)
+        generating = generation_hours(plan, ranker.arch, bandwidth, name, self.server_gpus)
         if plan.task == "grpo":
             train += generating
         else:
@@ -116,7 +123,9 @@ class Stay:
         if found is None:
             spot = self.spot(index, bridged=bridged) if on_spot else None
             share = 1 - self.ranker.availability(SIDES[index]) if bridged else 0.0
-            found = Rental(self.at(index), self.ranker.plan.job.experiments, spot, share)
+            machine = self.placement.count // self.ranker.plan.parallel.nodes
+            servers = ceil(self.server_gpus / machine) / self.ranker.plan.parallel.nodes
+            found = Rental(self.at(index), self.ranker.plan.job.experiments, spot, share, servers)
             self._rentals[index, on_spot, bridged] = found
         return found
 
@@ -368,7 +377,7 @@ class Ranker:
             reason = wanted.dropped_by(offer)
             if reason is None:
                 row = self.rank(offer)
-                reason = "does-not-fit" if row is None else self._misses(row)
+                reason = self._unfit(offer) if row is None else self._misses(row)
             if reason is not None:
                 cost = offer.usd_per_hour if row is None else row.usd
                 excluded.setdefault(reason, []).append((cost, offer, row))
@@ -420,6 +429,11 @@ class Ranker:
             setup = fixed.provision + fixed.load + fixed.compile + fixed.save + fixed.merge + fixed.idle
             found = self._least[offer.gpu, offer.gpus] = self.plan.job.experiments * (setup + train)
         return found
+
+    def _unfit(self, offer: Offer) -> str:
+        """Why an offer has no placement: its accelerator is none that the frameworks run on, or too small."""
+        gpu = self.catalog.gpus.get(offer.gpu)
+        return "does-not-fit" if gpu is not None and gpu.is_ranked else "unsupported"
 
     def _misses(self, row: Ranked) -> str | None:
         job = self.plan.job

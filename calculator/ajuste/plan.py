@@ -37,6 +37,7 @@ class Parallel(NamedTuple):
     strategy: str
     gpus_per_node: int
     nodes: int
+    network: str | None  # between nodes; None = as the provider states it
     replicas: int
     tp: int
     pp: int

@@ -49,7 +49,8 @@ SITUATIONS = {
     "old-price": {"filters": {"providers": ["openrelay"]}},
     "disk": {"method": "full"},
     "spot-without-checkpoints": {"job": {"checkpoint_minutes": 100_000}, "dataset": {"examples": 300_000}},
-    "tight": {"gpu": "rtx-4090-24gb", "micro_batch": 17},
+    "tight": {"gpu": "rtx-4090-24gb", "micro_batch": 16},
+    "tight-unlikely": {"gpu": "rtx-4090-24gb", "micro_batch": 18},
 }
 
 

@@ -8,6 +8,8 @@ import ajuste
 from ajuste.catalog import day_number
 from ajuste.constants import ASSUMPTIONS
 from ajuste.fit import even_batch
+from ajuste.host import server_gpus
+from ajuste.resolve import resolve
 from ajuste.wanted import in_region
 
 from .conftest import BUNDLE, offer
@@ -354,3 +356,59 @@ def test_rows_of_grpo_have_their_own_length(real):
     grpo, sft = (ajuste.estimate(request | {"task": task}, real)["gpus"] for task in ("grpo", "sft"))
     assert [row["max_sequence_length"] for row in grpo if row["id"] == "l4-24gb"] == [None]
     assert all(row["max_sequence_length"] > 2048 for row in sft if row["id"] == "l4-24gb")
+
+
+def test_the_network_between_nodes_is_the_providers_or_the_one_asked_for(real):
+    request = {"model": "llama-3.1-8b", "method": "full", "gpu": "h100-sxm-80gb"}
+
+    def asked(network: str | None) -> dict:
+        parallel = {"gpus_per_node": 8, "nodes": 2, "strategy": "fsdp2", "network": network}
+        return ajuste.estimate(request | {"parallel": parallel}, real)
+
+    stated, fast, slow = (asked(network) for network in (None, "infiniband", "ethernet"))
+    for row in stated["offers"]:
+        link = real.providers[row["provider"]].get("multi_node_link")
+        like = next(o for o in (fast if link else slow)["offers"] if o["gpu"] == row["gpu"])
+        assert row["tokens_per_second"]["mid"] == pytest.approx(like["tokens_per_second"]["mid"], rel=0.01)
+    assert stated["time"]["tokens_per_second"] == fast["time"]["tokens_per_second"]
+    assert fast["time"]["tokens_per_second"]["mid"] > 5 * slow["time"]["tokens_per_second"]["mid"]
+
+
+def test_time_is_that_of_the_offer_that_leads(real):
+    for change in ({}, {"gpu": "rtx-4090-24gb"}, {"job": {"persistent_storage": False, "experiments": 3}}):
+        answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"} | change, real)
+        lead = picked(answer, "cheapest")
+        if lead["gpus"] == answer["time"]["count"]:
+            assert answer["time"]["hours"] == lead["hours"]
+
+
+def test_what_the_frameworks_do_not_run_on_is_said(catalog, real):
+    """TPUs and the like: no verdict that looks like one, and a reason of its own."""
+    reasons = {row["reason"]: row["count"] for row in ask(catalog)["excluded"]}
+    assert reasons["unsupported"] == 1
+    for name in ("tpu-v5e-16gb", "gaudi3-128gb", "trainium2-96gb"):
+        answer = ajuste.estimate({"model": "qwen2.5-0.5b", "method": "qlora", "gpu": name}, real)
+        assert {(row["verdict"], row["max_micro_batch"]) for row in answer["gpus"]} == {("no", 0)}
+        assert "unsupported-accelerator" in {piece["id"] for piece in answer["advice"]}
+
+
+def test_a_generation_server_is_billed(real):
+    """GRPO with a server: as many machines again as its weights take, on their own line of the bill."""
+    request = {"model": "llama-3.1-8b", "method": "qlora", "task": "grpo", "gpu": "a100-sxm-80gb"}
+    request |= {"dataset": {"examples": 1000}, "filters": {"limit": 1000}}
+
+    def offers(engine: str) -> dict:
+        rows = ajuste.estimate(request | {"rl": {"engine": engine}}, real)["offers"]
+        return {(o["provider"], o["offer"], o["region"], o["purchase"]): o for o in rows}
+
+    alone, served = offers("none"), offers("server")
+    for key, row in served.items():
+        lines = row["breakdown_usd"]
+        machine = [lines[name] or 0 for name in ("compute", "setup", "rounding", "interruptions", "idle", "host")]
+        assert lines["server"] == pytest.approx(sum(machine), rel=1e-4)
+        assert "server" not in alone[key]["breakdown_usd"]
+    # 16 bit of 8.03 B are 16.06 GB, one card; of 70.6 B 141 GB: two of 79 GiB × 0.9 hold them and a sequence.
+    plan, arch = resolve(request | {"rl": {"engine": "server"}}, real)
+    large, large_arch = resolve(request | {"model": "llama-3.1-70b", "rl": {"engine": "server"}}, real)
+    gpu = real.gpus["a100-sxm-80gb"]
+    assert [server_gpus(plan, arch, gpu), server_gpus(large, large_arch, gpu)] == [1, 2]
