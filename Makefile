@@ -8,6 +8,7 @@ FAST = not slow and not site and not browser and not full
 
 export PATH
 export PYTHONPATH := $(CURDIR)/calculator
+unexport PYTHONDONTWRITEBYTECODE # else every run compiles all tests anew
 
 ORIGIN = $(shell git rev-parse --quiet --verify --abbrev-ref origin/main 2> /dev/null)
 

@@ -230,16 +230,24 @@ def cost_of(errors: np.ndarray, weights: np.ndarray, x: np.ndarray) -> float:
     return float(2 * ROBUST**2 * np.sum(np.sqrt(1 + scaled**2) - 1) + np.sum(((x - prior) / spread) ** 2))
 
 
-def fit(runs: list[Run], start: np.ndarray | None = None, iterations: int = 10) -> np.ndarray:
-    """ln of the constants: Gauss–Newton with priors, residuals reweighted so that outliers count linearly."""
+def fit(
+    runs: list[Run],
+    start: np.ndarray | None = None,
+    iterations: int = 10,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
+    """ln of the constants: Gauss–Newton with priors, residuals reweighted so that outliers count linearly.
+
+    `known` is `log_errors` and `jacobian` at `start`, where they have been computed.
+    """
     prior = np.log([middle for middle, _ in PRIORS.values()])
     spread = np.array([deviation for _, deviation in PRIORS.values()])
     x = prior.copy() if start is None else start.copy()
     weights = source_weights(runs)
-    errors = log_errors(runs, x)
+    errors, slope = known or (log_errors(runs, x), None)
     cost = cost_of(errors, weights, x)
     for _ in range(iterations):
-        slope = jacobian(runs, x, errors)
+        slope = jacobian(runs, x, errors) if slope is None else slope
         scaled = errors * weights / NOISE
         robust = weights / NOISE / np.sqrt(np.sqrt(1 + (scaled / ROBUST) ** 2))
         a = np.vstack([slope * robust[:, None], np.diag(1 / spread)])
@@ -252,7 +260,7 @@ def fit(runs: list[Run], start: np.ndarray | None = None, iterations: int = 10) 
             if cost <= before:
                 break
             step = step / 2
-        x = x + step
+        x, slope = x + step, None
         if before - cost < 1e-3 * before:
             break
     return x
@@ -261,10 +269,12 @@ def fit(runs: list[Run], start: np.ndarray | None = None, iterations: int = 10) 
 def held_out(runs: list[Run], x: np.ndarray, iterations: int = 2) -> np.ndarray:
     """`log_errors` of each run by constants fitted without its source."""
     errors = np.zeros(len(runs))
-    for source in sorted({run.row["source"] for run in runs}):
-        inside = [i for i, run in enumerate(runs) if run.row["source"] == source]
-        others = [run for run in runs if run.row["source"] != source]
-        without = fit(others, x, iterations)
+    start = log_errors(runs, x)
+    slope = jacobian(runs, x, start)  # a run's row of it is its own: every fit starts from the same
+    sources = np.array([run.row["source"] for run in runs])
+    for source in sorted(set(sources)):
+        inside, others = np.flatnonzero(sources == source), np.flatnonzero(sources != source)
+        without = fit([runs[i] for i in others], x, iterations, (start[others], slope[others]))
         errors[inside] = log_errors([runs[i] for i in inside], without)
     return errors
 

@@ -10,6 +10,8 @@ import pytest
 from pipeline import spelling
 from pipeline.guide import DOCS, LANGUAGES
 
+pytestmark = pytest.mark.slow  # three runs of cspell over everything
+
 PLANTED = {
     "es": (
         "La memroia de la GPU, en tu tamano; «cuantizazión» de 4 bits según PyTorch.",

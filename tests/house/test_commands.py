@@ -21,7 +21,7 @@ TARGETS = {
         "check-data",
         "diff-data",
     ),
-    *("tables", "bench-browser", "screenshots", "clean", "fmt", "lock"),
+    *("tables", "bench-browser", "lighthouse", "screenshots", "clean", "fmt", "lock"),
 }
 # Written so that this file does not hold what it looks for.
 PLACES = "|".join(["[p]ypi\\.org", "[p]ythonhosted", "[n]pmjs\\.", "[d]eb\\.debian", "/[w]ork/[.a-z]", "[.]pyenv/"])
