@@ -147,13 +147,12 @@ def _upcast_inputs(c: Case, targets: tuple[Any, ...]) -> float:
 def mixer(c: Case, y: Layer) -> float:
     """Tensors that mixing the tokens keeps.
 
-    Unit: bytes per token. Formula: `attention`, `latent_attention`, or of a recurrent mixer 3e × its state.
+    Unit: bytes per token. Formula: `attention` or `latent_attention`, + of a recurrent mixer 3e × its state.
     """
-    if y.mixer == "recurrent":
-        return 3 * c.attention_bytes * y.state
-    if y.mixer == "latent":
-        return latent_attention(c, y)
-    return attention(c, y)
+    state = 3 * c.attention_bytes * y.state
+    if y.mixer in ("recurrent", "none"):
+        return state
+    return state + (latent_attention(c, y) if y.mixer == "latent" else attention(c, y))
 
 
 def attention(c: Case, y: Layer) -> float:

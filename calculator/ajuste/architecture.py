@@ -171,6 +171,10 @@ def _outside(read: Reader, family: Family, hidden: int, vocabulary: int) -> int:
     if family.learned_positions:
         positions = read.number("max_position_embeddings", "n_positions")
         total += (positions + family.position_offset) * hidden
+    width = read.number("hidden_size_per_layer_input", default=0, least=0)
+    if width:  # Gemma 4: an embedding of its own for each layer, and the projection and norm beside it
+        depth = read.number("num_hidden_layers")
+        total += (read.number("vocab_size_per_layer_input", default=vocabulary) + hidden) * depth * width + width
     return total + vocabulary * read.flag(family.head_bias)
 
 

@@ -34,6 +34,7 @@ OPT = LLAMA | {"o": "out_proj", "up": "fc1", "down": "fc2"}
 PHI = LLAMA | {"o": "dense", "up": "fc1", "down": "fc2"}
 GPTJ = LLAMA | {"o": "out_proj", "up": "fc_in", "down": "fc_out"}
 STARCODER2 = LLAMA | {"up": "c_fc", "down": "c_proj"}
+LFM2 = LLAMA | {"o": "out_proj", "gate": "w1", "up": "w3", "down": "w2"}
 EXAONE = LLAMA | {"o": "out_proj", "gate": "c_fc_0", "up": "c_fc_1", "down": "c_proj"}
 
 
@@ -101,6 +102,7 @@ FAMILIES: dict[str, Family] = {
     "gemma": _GEMMA,
     "gemma2": _GEMMA._replace(norms=4, softcap=True),
     "gemma3_text": _GEMMA3,
+    "gemma4_text": _GEMMA3._replace(expert_parameters=True, router_bias=True),
     "phi": Family(names=PHI, norm="layer", norms=1, gated=False, head_bias=True, rotary=0.5, **_BIASED),
     "phi3": _PHI3,
     "phi4_multimodal": _PHI3,
@@ -110,6 +112,10 @@ FAMILIES: dict[str, Family] = {
     "granitemoeshared": Family(**_ATTENTION_BIAS),
     "granitemoehybrid": Family(**_ATTENTION_BIAS),
     "bamba": Family(**_LLAMA_BIAS),
+    "falcon_h1": Family(**_LLAMA_BIAS),
+    "nemotron_h": Family(gated=False, norms=1, rotary=0, **_LLAMA_BIAS),
+    "lfm2": Family(names=LFM2, qk_norm="head", tied=True),
+    "lfm2_moe": Family(names=LFM2, qk_norm="head", tied=True),
     "olmo": Family(norm="none", **_ATTENTION_BIAS),
     "olmo2": Family(qk_norm="all", **_ATTENTION_BIAS),
     "olmo3": Family(qk_norm="all", **_ATTENTION_BIAS),
@@ -158,6 +164,7 @@ FAMILIES: dict[str, Family] = {
     "jamba": Family(),
     "exaone": Family(names=EXAONE),
     "exaone4": Family(qk_norm="head"),
+    "exaone_moe": Family(qk_norm="head", router_bias=True),
     "nemotron": Family(norm="layer", gated=False, rotary=0.5, **_LLAMA_BIAS),
     "arcee": Family(gated=False, **_LLAMA_BIAS),
     "apertus": Family(gated=False, qk_norm="head", **_ATTENTION_BIAS),

@@ -28,7 +28,7 @@ class Layer(NamedTuple):
     """One kind of decoder layer and how many of it the model has."""
 
     count: float  # type: ignore[assignment]  # hides tuple.count; a fraction where a pipeline stage holds some
-    mixer: str  # full · sliding · latent · recurrent
+    mixer: str  # full · sliding · latent · recurrent · none (only a feed-forward)
     heads: float
     kv_heads: float
     head_dim: int  # of queries and keys
@@ -68,24 +68,55 @@ NORM_WEIGHTS = {"rms": 1, "gemma": 1, "layer": 2, "layer-no-bias": 1, "none": 0}
 
 def read_layers(read: Reader, family: Family, hidden: int) -> tuple[Layer, ...]:
     """The kinds of layer, in the order they first appear, with their counts."""
-    depth = read.number("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    blocks = read.config.get("layers_block_type")
+    listed = len(blocks) if isinstance(blocks, list) and blocks else None
+    depth = read.number("num_hidden_layers", "n_layer", "num_layers", "n_layers", default=listed)
     if depth > 10_000:
         raise bad_config("num_hidden_layers", "demasiadas capas.", "too many layers.")
     experts = read.number("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", default=0, least=0)
-    kinds: dict[tuple[str, bool], int] = {}
+    kinds: dict[tuple[str, str], int] = {}
     for index in range(depth):
-        kind = (mixer_kind(read, index), experts > 1 and is_sparse(read, index))
+        kind = block_kind(read, index) or (
+            mixer_kind(read, index),
+            "experts" if experts > 1 and is_sparse(read, index) else "dense",
+        )
+        if index >= depth - read.number("num_kv_shared_layers", default=0, least=0):
+            kind = (kind[0] + SHARED, kind[1])
         kinds[kind] = kinds.get(kind, 0) + 1
     return tuple(
-        build_layer(read, family, hidden, count, mixer, experts if sparse else 0)
-        for (mixer, sparse), count in kinds.items()
+        build_layer(read, family, hidden, count, mixer, feed, experts) for (mixer, feed), count in kinds.items()
     )
 
 
 # ------------------------------------------------------------------------------------------- kinds by index
 
+SHARED = "-shared"  # of a layer that attends to the keys and values of an earlier one (Gemma 4)
 _RECURRENT = ("linear_attention", "mamba", "mamba2", "recurrent", "conv", "short_conv")
+# Nemotron-H: every block is one mixer or one feed-forward, as words or as one letter each.
+_BLOCKS = {
+    "mamba": ("recurrent", "none"),
+    "linear_attention": ("recurrent", "none"),
+    "attention": ("full", "none"),
+    "full_attention": ("full", "none"),
+    "mlp": ("none", "dense"),
+    "moe": ("none", "experts"),
+}
+_LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 _PATTERN = {"gemma2": 2, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2, "exaone4": 4, "olmo3": 4}
+
+
+def block_kind(read: Reader, index: int) -> tuple[str, str] | None:
+    """(mixer, feed-forward) of a block that has only one of the two; None where layers have both."""
+    if read.config.get("model_type") != "nemotron_h":
+        return None
+    letters, words = read.config.get("hybrid_override_pattern"), read.config.get("layers_block_type")
+    if isinstance(letters, str) and index < len(letters):
+        words = [_LETTERS.get(letter) for letter in letters]
+    kind = words[index] if isinstance(words, list) and index < len(words) else None
+    if kind not in _BLOCKS:
+        name = "hybrid_override_pattern" if isinstance(letters, str) else "layers_block_type"
+        raise bad_config(name, f"{name} no dice todos los bloques.", f"{name} does not tell every block.")
+    return _BLOCKS[kind]
 
 
 def mixer_kind(read: Reader, index: int) -> str:
@@ -96,7 +127,13 @@ def mixer_kind(read: Reader, index: int) -> str:
         kind = types[index % len(types)]
         if kind in _RECURRENT:
             return "recurrent"
+        if config.get("kv_lora_rank"):
+            return "latent"
         return "sliding" if kind in ("sliding_attention", "chunked_attention") else "full"
+    for name in ("attn_layer_indices", "full_attn_idxs"):  # Bamba, LFM2; Falcon-H1 has both in every layer
+        if name in config and config.get("model_type") != "falcon_h1":
+            listed = config[name]
+            return "full" if isinstance(listed, list) and index in listed else "recurrent"
     period = read.number("attn_layer_period", "full_attention_interval", default=0, least=0)
     if period:
         offset = read.number("attn_layer_offset", default=period - 1, least=0)
@@ -111,13 +148,16 @@ def mixer_kind(read: Reader, index: int) -> str:
 
 def is_sparse(read: Reader, index: int) -> bool:
     """Whether a layer of a mixture of experts has experts."""
+    types = read.config.get("mlp_layer_types")
+    if isinstance(types, list) and types:
+        return bool(types[index % len(types)] == "sparse")
     dense_only = read.config.get("mlp_only_layers")
     if isinstance(dense_only, list) and index in dense_only:
         return False
     listed = read.config.get("moe_layers")
     if isinstance(listed, list) and listed:
         return index in listed
-    if index < read.number("first_k_dense_replace", "moe_layer_start_index", default=0, least=0):
+    if index < read.number("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers", default=0, least=0):
         return False
     period = read.number("expert_layer_period", default=0, least=0)
     if period:
@@ -129,62 +169,137 @@ def is_sparse(read: Reader, index: int) -> bool:
 # ------------------------------------------------------------------------------------------------- one layer
 
 
-def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: str, experts: int) -> Layer:
+class Mixer(NamedTuple):
+    """What mixes the tokens of one layer."""
+
+    linears: tuple[Linear, ...] = ()
+    others: float = 0  # parameters outside any matrix
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    value_dim: int = 0
+    state: int = 0
+
+
+def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: str, feed: str, experts: int) -> Layer:
     """One kind of layer with every module counted."""
-    heads = read.number("num_attention_heads", "n_head", "n_heads")
-    kv_heads = key_value_heads(read, heads)
-    head_dim = read.number("head_dim", "kv_channels", default=max(1, hidden // heads))
-    value_dim, state = head_dim, 0
-    extra: float = 0  # parameters outside any matrix
-    if mixer == "latent":
-        linears, extra, head_dim, value_dim = latent_attention(read, hidden, heads)
-        kv_heads = heads
-    elif mixer == "recurrent":
-        linears, extra, state = recurrent_mixer(read, hidden)
-    else:
-        linears = attention_linears(read, family, hidden, heads * head_dim, kv_heads * head_dim)
-        extra = query_key_norm(read, family, heads, kv_heads, head_dim) + family.sinks * heads
-    ffn, expert_ffn, shared = widths(read, family, hidden, experts)
+    shares, mixer = mixer.endswith(SHARED), mixer.removesuffix(SHARED)
+    mixing = read_mixer(read, family, hidden, mixer, shares)
+    experts = experts if feed == "experts" else 0
+    ffn, expert_ffn, shared = widths(read, family, hidden, experts) if feed != "none" else (0, 0, 0)
+    ffn *= 2 if shares and read.flag("use_double_wide_mlp") else 1
     dense = mlp_linears(read, family, hidden, ffn) if ffn else ()
-    routed: tuple[Linear, ...] = ()
-    router = 0
-    if experts:
-        routed = tuple(
-            m._replace(role="expert_" + m.role, name=family.names.get("expert_" + m.role, m.name), copies=experts)
-            for m in mlp_linears(read, family, hidden, expert_ffn)
-        )
-        routed = tuple(m._replace(bias=family.expert_bias) for m in routed)
-        router = experts * hidden + experts * family.router_bias
-        extra += hidden if shared and read.config.get("shared_expert_intermediate_size") else 0  # the shared gate
-    linears += dense
-    extra += norm_weights(read, family) * hidden * NORM_WEIGHTS[family.norm]
+    routed, latent = expert_linears(read, family, hidden, experts, expert_ffn) if experts else ((), ())
+    linears = mixing.linears + per_layer_inputs(read, hidden) + latent + dense
+    extra = mixing.others + norm_weights(read, family) * hidden * NORM_WEIGHTS[family.norm]
     extra += sum(m.outputs * m.copies for m in linears + routed if m.bias)
+    if experts and shared and read.config.get("shared_expert_intermediate_size"):
+        extra += hidden  # the shared expert's gate
+    router = experts * (hidden + family.router_bias)
     weights = {m.role: m.weights for m in linears}
     linear_weights, expert_weights = sum(m.weights for m in linears), sum(m.weights for m in routed)
     return Layer(
         count=count,
         mixer=mixer,
-        heads=0 if mixer == "recurrent" else heads,
-        kv_heads=0 if mixer == "recurrent" else kv_heads,
-        head_dim=head_dim,
-        value_dim=value_dim,
+        heads=mixing.heads,
+        kv_heads=mixing.kv_heads,
+        head_dim=mixing.head_dim,
+        value_dim=mixing.value_dim,
         window=read.number("sliding_window", "attention_chunk_size", default=0, least=0) if mixer == "sliding" else 0,
         ffn=ffn,
         expert_ffn=expert_ffn,
         linears=linears,
         experts=routed,
-        experts_per_token=read.number("num_experts_per_tok", "top_k", "moe_k", default=2) if experts else 0,
+        experts_per_token=read.number("num_experts_per_tok", "top_k_experts", "top_k", "moe_k", default=2)
+        if experts
+        else 0,
         router=router,
         small=extra,
-        state=state,
+        state=mixing.state,
         linear_weights=linear_weights,
         expert_weights=expert_weights,
         mlp_weights=sum(m.weights for m in dense) + expert_weights,
-        out_weights=weights["o"],
+        out_weights=weights.get("o", 0),
         down_weights=weights.get("down", 0),
-        largest_weights=max(weights.values()),
+        largest_weights=max(weights.values(), default=0),
         parameters=linear_weights + expert_weights + router + extra,
         expert_parameters=family.expert_parameters and bool(routed),
+    )
+
+
+def read_mixer(read: Reader, family: Family, hidden: int, kind: str, shares: bool) -> Mixer:
+    """Attention with or without a window, latent attention, a recurrent mixer, or none.
+
+    Args:
+        shares: uses the keys and values of an earlier layer.
+    """
+    heads = read.number("num_attention_heads", "n_head", "n_heads")
+    kv_heads = key_value_heads(read, heads)
+    head_dim = read.number("head_dim", "kv_channels", default=max(1, hidden // heads))
+    if kind == "none":
+        return Mixer(head_dim=head_dim, value_dim=head_dim)
+    if kind == "recurrent":
+        linears, others, state = recurrent_mixer(read, hidden)
+        return Mixer(linears, others, 0, 0, head_dim, head_dim, state)
+    if kind == "latent":
+        linears, others, head_dim, value_dim = latent_attention(read, hidden, heads)
+        return Mixer(linears, others, heads, heads, head_dim, value_dim)
+    if kind == "full":
+        head_dim, kv_heads = heads_that_see_all(read, head_dim, kv_heads)
+    without = ("k", "v") if shares else ("v",) if kind == "full" and read.flag("attention_k_eq_v") else ()
+    linears = attention_linears(read, family, hidden, heads * head_dim, kv_heads * head_dim)
+    linears = tuple(m for m in linears if m.role not in without)
+    others = query_key_norm(read, family, heads, kv_heads, head_dim) + family.sinks * heads
+    others -= head_dim if shares else 0  # the keys' norm
+    if read.config.get("model_type") != "falcon_h1":
+        return Mixer(linears, others, heads, kv_heads, head_dim, head_dim)
+    beside, more, state = _mamba2(read, hidden)  # a state-space mixer in every layer, beside the attention
+    linears += tuple(m._replace(role="mix_" + m.role) for m in beside)
+    return Mixer(linears, others + more, heads, kv_heads, head_dim, head_dim, state)
+
+
+def expert_linears(
+    read: Reader, family: Family, hidden: int, experts: int, width: int
+) -> tuple[tuple[Linear, ...], tuple[Linear, ...]]:
+    """(projections of the routed experts, what leads into their narrower space and out of it, if they have one)."""
+    inner = read.number("moe_latent_size", default=hidden)
+    routed = tuple(
+        m._replace(
+            role="expert_" + m.role,
+            name=family.names.get("expert_" + m.role, m.name),
+            copies=experts,
+            bias=family.expert_bias,
+        )
+        for m in mlp_linears(read, family, inner, width)
+    )
+    if inner == hidden:
+        return routed, ()
+    return routed, (
+        Linear("latent_in", "fc1_latent_proj", hidden, inner),
+        Linear("latent_out", "fc2_latent_proj", inner, hidden),
+    )
+
+
+def heads_that_see_all(read: Reader, head_dim: int, kv_heads: int) -> tuple[int, int]:
+    """Head size and key-value heads of the layers without a window, which Gemma 4 states apart, in two spellings."""
+    layers = read.config.get("per_layer_config")
+    apart = next(iter(layers.values()), None) if isinstance(layers, dict) else None
+    spelled = Reader(apart) if isinstance(apart, dict) else read
+    head_dim = read.number("global_head_dim", default=spelled.number("head_dim", default=head_dim))
+    if not read.flag("attention_k_eq_v"):
+        return head_dim, kv_heads
+    other = spelled.number("num_key_value_heads", default=kv_heads)
+    return head_dim, read.number("num_global_key_value_heads", default=other)
+
+
+def per_layer_inputs(read: Reader, hidden: int) -> tuple[Linear, ...]:
+    """What brings each layer its own embedding of the tokens (Gemma 4's small models)."""
+    width = read.number("hidden_size_per_layer_input", default=0, least=0)
+    if not width:
+        return ()
+    return (
+        Linear("token_in", "per_layer_input_gate", hidden, width),
+        Linear("token_out", "per_layer_projection", width, hidden),
     )
 
 
@@ -241,6 +356,15 @@ def latent_attention(read: Reader, hidden: int, heads: int) -> tuple[tuple[Linea
         Linear("kv", "kv_b_proj", kv_rank, heads * (nope + value)),
         Linear("o", "o_proj", heads * value, hidden),
     ]
+    index_heads = read.number("index_n_heads", default=0, least=0)
+    if index_heads and q_rank:  # DeepSeek 3.2 and GLM 5: what chooses the tokens that attention looks at
+        width = read.number("index_head_dim")
+        linears += [
+            Linear("index_q", "wq_b", q_rank, index_heads * width),
+            Linear("index_k", "wk", hidden, width),
+            Linear("index_w", "weights_proj", hidden, index_heads),
+        ]
+        norms += 2 * width
     return tuple(linears), norms, nope + rope, value
 
 
@@ -248,9 +372,21 @@ def recurrent_mixer(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int,
     """State-space or linear-attention mixers: (linears, other parameters, width that flows between projections)."""
     if read.config.get("linear_num_value_heads"):
         return _gated_delta_net(read, hidden)
-    if read.config.get("mamba_n_heads"):
+    if read.config.get("mamba_n_heads") or read.config.get("mamba_num_heads"):
         return _mamba2(read, hidden)
+    if read.config.get("conv_L_cache"):
+        return _short_convolution(read, hidden)
     return _mamba(read, hidden)
+
+
+def _short_convolution(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
+    """Gated short convolution (LFM2): three streams in, two of them kept twice."""
+    bias = read.flag("conv_bias")
+    linears = (
+        Linear("in", "in_proj", hidden, 3 * hidden, bias),
+        Linear("o", "out_proj", hidden, hidden, bias),
+    )
+    return linears, hidden * (read.number("conv_L_cache") + bias), 2 * hidden
 
 
 def _gated_delta_net(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
@@ -268,12 +404,16 @@ def _gated_delta_net(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int
 
 
 def _mamba2(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
-    """Mamba-2 (Bamba, Granite 4)."""
-    inner, heads = read.number("mamba_expand", default=2) * hidden, read.number("mamba_n_heads")
-    convolved = inner + 2 * read.number("mamba_n_groups", default=1) * read.number("mamba_d_state", default=128)
-    kernel = read.number("mamba_d_conv", default=4)
+    """Mamba-2 (Bamba, Granite 4, Falcon-H1, Nemotron-H)."""
+    heads = read.number("mamba_n_heads", "mamba_num_heads")
+    width = read.number("mamba_d_head", "mamba_head_dim", default=max(1, 2 * hidden // heads))
+    inner = read.number("mamba_d_ssm", default=heads * width)
+    groups = read.number("mamba_n_groups", "n_groups", default=1)
+    convolved = inner + 2 * groups * read.number("mamba_d_state", "ssm_state_size", default=128)
+    kernel = read.number("mamba_d_conv", "conv_kernel", default=4)
+    norm = inner * read.flag("mamba_rms_norm", read.config.get("model_type") != "falcon_h1")
     linears = (Linear("in", "in_proj", hidden, inner + convolved + heads), Linear("o", "out_proj", inner, hidden))
-    return linears, convolved * (kernel + 1) + 3 * heads + inner, inner + convolved + heads
+    return linears, convolved * (kernel + 1) + 3 * heads + norm, inner + convolved + heads
 
 
 def _mamba(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
@@ -292,20 +432,27 @@ def _mamba(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
 
 def widths(read: Reader, family: Family, hidden: int, experts: int) -> tuple[int, int, int]:
     """(dense or shared width, width of one routed expert, shared width)."""
-    dense = read.number("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", default=0, least=0)
+    names = ("intermediate_size", "block_ff_dim", "n_inner", "ffn_dim", "ffn_hidden_size")
+    dense = read.number(*names, default=0, least=0)
     if not dense:
         dense = read.number("expansion_ratio", default=4) * hidden
     if family.half_ffn:
         dense //= 2
+    if read.flag("block_auto_adjust_ff_dim"):  # LFM2: two thirds, rounded up
+        step = read.number("block_multiple_of", default=256)
+        dense = -(-int(2 * dense / 3) // step) * step
     if not experts:
         return read.number("intermediate_size_mlp", default=dense), 0, 0
     routed = read.number("moe_intermediate_size", default=dense)
     shared = read.number("shared_expert_intermediate_size", "shared_intermediate_size", default=0, least=0)
     if not shared:
-        shared = read.number("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", default=0, least=0)
-        shared *= routed
+        counts = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", "num_shared_experts")
+        shared = read.number(*counts, default=0, least=0)
+        shared *= read.number("moe_shared_expert_intermediate_size", default=routed)
     if read.config.get("model_type") == "llama4_text":
         shared = routed
+    if read.flag("enable_moe_block"):  # Gemma 4: a dense feed-forward beside the experts
+        shared = dense
     return shared, routed, shared
 
 
@@ -326,7 +473,9 @@ def norm_weights(read: Reader, family: Family) -> int:
         return 2 if read.config.get("new_decoder_architecture") else 1
     if read.config.get("use_parallel_residual") and read.config.get("model_type") == "stablelm":
         return 1
-    return family.norms
+    if read.flag("enable_moe_block"):
+        return family.norms + 4  # three norms, and the router's scale
+    return family.norms + (read.number("hidden_size_per_layer_input", default=0, least=0) > 0)
 
 
 def query_key_norm(read: Reader, family: Family, heads: int, kv_heads: int, head_dim: int) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 ROTARY = ("pixtral", "qwen2_vl", "qwen2_5_vl")  # towers without a table of positions
 MERGING = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe")  # whose projector is a merger of two linears
-GATED = ("pixtral", "qwen2_5_vl")
+GATED = ("pixtral", "qwen2_5_vl", "gemma4_vision")
 
 
 class Tower(NamedTuple):
@@ -40,8 +40,11 @@ def read_tower(config: dict[str, Any], hidden: int) -> Tower:
     vision = config.get("vision_config")
     if not isinstance(vision, dict) or not vision:
         return NO_TOWER
-    read, kind = Reader(vision), vision.get("model_type")
-    width = read.number("hidden_size", "embed_dim", "width", default=0, least=0)
+    # InternVL states sides of images and patches as (height, width).
+    sides = {name: vision[name][0] for name in ("patch_size", "image_size") if _is_pair(vision.get(name))}
+    read, kind = Reader(vision | sides), vision.get("model_type")
+    # Qwen2-VL calls the language model's width hidden_size.
+    width = read.number("embed_dim", "hidden_size", "width", default=0, least=0)
     depth = read.number("num_hidden_layers", "depth", "layers", default=0, least=0)
     if not width or not depth:
         return NO_TOWER
@@ -50,8 +53,9 @@ def read_tower(config: dict[str, Any], hidden: int) -> Tower:
     patch = read.number("patch_size", default=14)
     patches = (read.number("image_size", default=0, least=0) // patch) ** 2
     positions = read.number("num_position_embeddings", default=0 if kind in ROTARY else patches, least=0)
+    positions += 2 * read.number("position_embedding_size", default=0, least=0)  # of rows and of columns
     tower = depth * layer + (3 * patch * patch + positions + 4) * width
-    side = read.number("spatial_merge_size", default=1)
+    side = read.number("spatial_merge_size", "pooling_kernel_size", default=1)
     return Tower(
         tower + projector_parameters(vision, side * side * width, hidden),
         width,
@@ -63,8 +67,18 @@ def read_tower(config: dict[str, Any], hidden: int) -> Tower:
     )
 
 
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2
+
+
 def projector_parameters(vision: dict[str, Any], merged: int, hidden: int) -> int:
-    """From merged patches to the language model. Unit: parameters. Formula: p² + p·h per merger, else p·h + h²."""
+    """From merged patches to the language model.
+
+    Unit: parameters. Formula: p² + p·h per merger, else p·h + h²; Gemma 4 pools the patches: v·h.
+    """
+    if "pooling_kernel_size" in vision:
+        side = Reader(vision).number("pooling_kernel_size")
+        return merged // (side * side) * hidden
     if vision.get("model_type") not in MERGING:
         return merged * hidden + hidden * hidden
     deepstack = vision.get("deepstack_visual_indexes")

@@ -103,6 +103,8 @@ def test_every_family_reads_a_small_config(family):
         "max_position_embeddings": 128,
         "num_experts": 4,
         "moe_intermediate_size": 64,
+        "mamba_n_heads": 8,
+        "hybrid_override_pattern": "M*-E",
     }
     architecture = read_architecture(config)
     assert architecture.parameters == sum(y.count * y.parameters for y in architecture.layers) + (
@@ -184,3 +186,99 @@ def test_a_repository_in_fp8_or_mxfp4_downloads_as_such(model: str, gb: float):
     """What their indexes total: fp8 1 byte and a scale for 128 × 128, mxfp4 0.53 on experts; predictors too."""
     text = (Path(__file__).parents[2] / f"data/models/{model}.json").read_text(encoding="utf-8")
     assert read_architecture(json.loads(text)["config"]).stored_bytes / 1e9 == pytest.approx(gb, rel=0.003)
+
+
+# Hybrids and per-layer shapes: parameters as transformers 5.24 counts them, of configs with the published shapes.
+HYBRIDS = {
+    "Nemotron 3 Nano": (
+        31_577_937_344,
+        {"model_type": "nemotron_h", "hidden_size": 2688, "intermediate_size": 1856, "moe_intermediate_size": 1856}
+        | {"moe_shared_expert_intermediate_size": 3712, "num_hidden_layers": 52, "num_attention_heads": 32}
+        | {"num_key_value_heads": 2, "head_dim": 128, "vocab_size": 131072, "n_routed_experts": 128}
+        | {"hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "mamba_num_heads": 64}
+        | {"mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "n_shared_experts": 1},
+    ),
+    "Falcon-H1 7B": (
+        7_585_519_712,
+        {"model_type": "falcon_h1", "hidden_size": 3072, "intermediate_size": 12288, "num_hidden_layers": 44}
+        | {"num_attention_heads": 12, "num_key_value_heads": 2, "head_dim": 128, "vocab_size": 130049}
+        | {"mamba_n_heads": 24, "mamba_d_head": 128, "mamba_d_ssm": 3072, "mamba_d_state": 256, "mamba_d_conv": 4},
+    ),
+    "LFM2 1.2B": (
+        1_170_340_608,
+        {"model_type": "lfm2", "hidden_size": 2048, "intermediate_size": 12288, "num_hidden_layers": 16}
+        | {"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536, "conv_L_cache": 3}
+        | {"block_auto_adjust_ff_dim": True, "block_multiple_of": 256, "full_attn_idxs": [2, 5, 8, 10, 12, 14]},
+    ),
+    "LFM2 8B-A1B": (
+        8_339_929_856,
+        {"model_type": "lfm2_moe", "hidden_size": 2048, "intermediate_size": 7168, "moe_intermediate_size": 1792}
+        | {"num_hidden_layers": 24, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536}
+        | {"num_experts": 32, "num_experts_per_tok": 4, "num_dense_layers": 2, "conv_L_cache": 3}
+        | {"layer_types": ["full_attention" if i in (2, 6, 10, 14, 18, 21) else "conv" for i in range(24)]},
+    ),
+    "Bamba 9B": (
+        9_808_584_064,
+        {"model_type": "bamba", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32}
+        | {"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128000, "mamba_n_heads": 128}
+        | {"mamba_d_head": 64, "mamba_d_state": 256, "mamba_d_conv": 4, "attn_layer_indices": [9, 18, 27]},
+    ),
+    "Gemma 4 26B-A4B": (
+        25_233_141_760,
+        {"model_type": "gemma4_text", "hidden_size": 2816, "intermediate_size": 2112, "moe_intermediate_size": 704}
+        | {"num_hidden_layers": 30, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256}
+        | {"global_head_dim": 512, "num_global_key_value_heads": 2, "attention_k_eq_v": True, "vocab_size": 262144}
+        | {"num_experts": 128, "top_k_experts": 8, "enable_moe_block": True, "tie_word_embeddings": True}
+        | {"layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 5, "sliding_window": 1024},
+    ),
+    "Gemma 4, an embedding for each layer": (
+        4_621_490_944,
+        {"model_type": "gemma4_text", "hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 35}
+        | {"num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256, "global_head_dim": 512}
+        | {"vocab_size": 262144, "vocab_size_per_layer_input": 262144, "hidden_size_per_layer_input": 256}
+        | {"num_kv_shared_layers": 20, "use_double_wide_mlp": True, "tie_word_embeddings": True}
+        | {"layer_types": [*((["sliding_attention"] * 5 + ["full_attention"]) * 6)[:34], "full_attention"]},
+    ),
+    "DeepSeek V3.2": (
+        671_877_944_064,  # 14,848 biases of the router more, which transformers counts as buffers
+        {k: v for k, v in DEEPSEEK_V3.items() if k != "model_type"}
+        | {"model_type": "deepseek_v32", "index_n_heads": 64, "index_head_dim": 128}
+        | {"layer_types": ["indexed_attention"] * 61, "mlp_layer_types": ["dense"] * 3 + ["sparse"] * 58},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_hybrids_and_layers_of_their_own_shape(name: str):
+    expected, config = HYBRIDS[name]
+    assert parameters(read_architecture(config)) == expected
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+@pytest.mark.parametrize("method", ["full", "lora", "qlora", "dora", "ia3", "prefix", "adapter", "ln-tuning", "galore"])
+def test_hybrids_are_answered(name: str, method: str):
+    request = {"model": HYBRIDS[name][1], "method": method, "micro_batch": 1, "sequence_length": 512}
+    answer = estimate(request, load_catalog("{}"))
+    assert answer["ok"], answer
+    assert answer["memory"]["allocated_gib"]["mid"] * 2**30 > 0.4 * HYBRIDS[name][0]
+
+
+def test_a_nemotron_whose_blocks_are_not_told_is_refused():
+    config = HYBRIDS["Nemotron 3 Nano"][1] | {"hybrid_override_pattern": "MEX"}
+    with pytest.raises(RequestError) as caught:
+        read_architecture(config)
+    assert (caught.value.code, caught.value.field) == ("bad-config", "model.hybrid_override_pattern")
+
+
+def test_towers_state_their_sides_as_pairs_and_widths_by_other_names():
+    """InternVL's patches are (height, width); Qwen2-VL's hidden_size is the language model's."""
+    text = LLAMA | {"model_type": "qwen2"}
+    pair = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096, "image_size": [448, 448]}
+    intern = read_architecture(
+        {"model_type": "internvl", "text_config": text} | {"vision_config": pair | {"patch_size": [14, 14]}}
+    )
+    assert intern.tower.patches == 1024
+    vision = {"model_type": "qwen2_vl", "depth": 32, "embed_dim": 1280, "hidden_size": 3584, "spatial_merge_size": 2}
+    assert (
+        read_architecture({"model_type": "qwen2_vl", "text_config": text, "vision_config": vision}).tower.width == 1280
+    )
