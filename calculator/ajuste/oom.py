@@ -36,7 +36,7 @@ ALTERING = ("sequence_length", "method", "precision")  # these train something e
 class Facts(NamedTuple):
     """What the message says, in GiB; None where this version of PyTorch does not say it."""
 
-    device: str  # cuda, hip
+    device: str  # cuda, hip, xpu
     setting: str | None  # what the message itself proposes against fragmentation
     tried: float | None = None
     total: float | None = None
@@ -63,20 +63,60 @@ _PATTERNS = {
 }
 _PROCESS = re.compile(rf"Process \d+ has {_SIZE} memory in use")
 _SETTING = re.compile(r"(PYTORCH_\w*ALLOC_CONF=\w+:\w+)|(max_split_size_mb)")
-_OURS = re.compile(r"(CUDA|HIP) out of memory|(CUDA|HIP) error: out of memory|CUBLAS_STATUS_ALLOC_FAILED")
+_OURS = re.compile(
+    r"(CUDA|HIP|XPU) out of memory|(CUDA|HIP|XPU) error: out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED"
+    r"|Cuda failure \d* ?'out of memory'"  # NCCL
+    r"|Error out of memory at line \d+ in file (?!.*pythonInterface)"  # bitsandbytes; there it is managed RAM
+)
 _MARGIN = re.compile(r"^.*?\[rank\d+\]:|[│❱╭╰╮╯]|─{3,}", re.MULTILINE)  # ranks, and the frames of pretty tracebacks
 
 # Messages that look alike and are none of ours.
 _FOREIGN = (
     (
         r"MPS backend out of memory",
-        "Es un mensaje de MPS (Apple): su memoria es la del sistema y no sabemos leerla. Esto solo lee CUDA y HIP.",
-        "This is a message of MPS (Apple): its memory is the system's and we cannot read it. Only CUDA and HIP work.",
+        "Es un mensaje de MPS (Apple): su memoria es la del sistema y no sabemos leerla. Sí CUDA, HIP y XPU.",
+        "This is a message of MPS (Apple): its memory is the system's and we cannot read it. We read CUDA, HIP, XPU.",
     ),
     (
-        r"XPU out of memory",
-        "Es un mensaje de XPU (Intel): todavía no sabemos leerlo. Esto solo lee CUDA y HIP.",
-        "This is a message of XPU (Intel): we cannot read it yet. Only CUDA and HIP are read.",
+        r"No available memory for the cache blocks",
+        (
+            "Es vLLM: en su parte de la GPU caben los pesos, pero no la caché. Dale más (`vllm_gpu_memory_utilization`), "
+            "acorta las respuestas o, si la GPU ya está llena, ponlo en otra."
+        ),
+        (
+            "This is vLLM: its share of the GPU holds the weights, but not the cache. Give it more "
+            "(`vllm_gpu_memory_utilization`), shorten the completions or, if the GPU is full already, put it on another."
+        ),
+    ),
+    (
+        r"Some modules are dispatched on the CPU or the disk",
+        "Al cargar, los pesos cuantizados no caben en la GPU: mira qué más la ocupa (nvidia-smi) o usa una mayor.",
+        (
+            "While loading, the quantized weights do not fit in the GPU: see what else holds it (nvidia-smi), or take a "
+            "larger one."
+        ),
+    ),
+    (
+        r"out of resource: shared memory",
+        (
+            "No es memoria de la GPU: a un kernel de Triton no le alcanza la memoria compartida de esta arquitectura. "
+            "Cambia de versión o prescinde de ese kernel."
+        ),
+        (
+            "It is not GPU memory: a Triton kernel wants more shared memory than this architecture has. Change its "
+            "version, or do without that kernel."
+        ),
+    ),
+    (
+        r"Problem allocating RAM on host|out of memory at line \d+ in file .*pythonInterface",
+        (
+            "Es bitsandbytes: faltó RAM para los estados paginados del optimizador, no memoria de la GPU. Más RAM, o un "
+            "optimizador sin paginar."
+        ),
+        (
+            "This is bitsandbytes: it is RAM for the optimizer's paged states that ran out, not GPU memory. More RAM, or "
+            "an optimizer that does not page."
+        ),
     ),
     (
         r"RESOURCE_EXHAUSTED|ResourceExhaustedError",
@@ -84,9 +124,12 @@ _FOREIGN = (
         "This is a message of JAX or TensorFlow: they reserve memory differently. Only PyTorch is read.",
     ),
     (
-        r"DefaultCPUAllocator|alloc_cpu|Cannot allocate memory|oom-kill|Out of memory: Killed|^\s*Killed\s*$",
-        "Faltó RAM, no memoria de la GPU: menos procesos de carga, o una máquina con más RAM.",
-        "It is RAM that ran out, not GPU memory: fewer loading processes, or a machine with more RAM.",
+        (
+            r"DefaultCPUAllocator|alloc_cpu|Cannot allocate memory|oom-kill|Out of memory: Killed|OOMKilled|^\s*Killed\s*$"
+            r"|return code = -9|exit ?code:? *\(?-9|[Ss]ignal 9|SIGKILL|(code|status):? 137\b"
+        ),
+        "Faltó RAM, no memoria de la GPU: menos procesos de carga, menos en la RAM (offload), o una máquina con más.",
+        "It is RAM that ran out, not GPU memory: fewer loading processes, less offload, or a machine with more.",
     ),
 )
 
@@ -95,12 +138,12 @@ def read_message(text: str) -> Facts:
     """The facts of the first out-of-memory message in a text, which may be a whole log.
 
     Raises:
-        RequestError: there is none, or it is another device's (MPS, XPU), another library's, or the host's.
+        RequestError: there is none, or it is another device's (MPS), another library's, or the host's.
     """
     found = _OURS.search(text)
     if found is None:
         raise _refusal(text)
-    device = "hip" if "HIP" in found[0] else "cuda"
+    device = next((name for name in ("hip", "xpu") if found[0].startswith(name.upper())), "cuda")
     message = _MARGIN.sub(" ", text[found.start() :])
     again = _OURS.search(message, len(found[0]))
     message = message[: again.start()] if again else message

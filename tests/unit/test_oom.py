@@ -51,8 +51,21 @@ def test_they_are_many_of_many_years():
     [
         # https://github.com/pytorch/pytorch/issues/130112
         ("RuntimeError: MPS backend out of memory (MPS allocated: 5.50 GB, max allowed: 20.40 GB).", "MPS"),
-        # https://github.com/intel/torch-xpu-ops/issues/3011
-        ("torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.66 GiB.", "XPU"),
+        # https://github.com/bitsandbytes-foundation/bitsandbytes/issues/464
+        ("Error out of memory at line 351 in file /home/me/bitsandbytes/csrc/pythonInterface.c", "RAM"),
+        # https://github.com/gensyn-ai/rl-swarm/issues/118
+        ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`", "vLLM"),
+        # https://github.com/unslothai/unsloth/issues/1629
+        ("ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU", "nvidia-smi"),
+        # https://github.com/triton-lang/triton/issues/8182
+        ("out of resource: shared memory, Required: 131072, Hardware limit: 101376.", "Triton"),
+        # https://github.com/deepspeedai/DeepSpeed/issues/3160
+        ("[launch.py:318:sigkill_handler] Killing subprocess 80\n['python3'] exits with return code = -9", "RAM"),
+        # https://github.com/hiyouga/LlamaFactory/issues/9116
+        ("[ERROR] failed (exitcode: -9) local_rank: 0 (pid: 438) of binary: /opt/conda/bin/python", "RAM"),
+        ("torch.distributed.elastic: Signal 9 (SIGKILL) received by PID 438", "RAM"),
+        ("Last State: Terminated\n  Reason: OOMKilled\n  Exit Code: 137", "RAM"),
+        ("ERROR: task exited with status 137", "RAM"),
         ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "JAX"),
         ("RuntimeError: [enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory", "RAM"),
         ("Loading checkpoint shards:  53%\nKilled\n", "RAM"),
