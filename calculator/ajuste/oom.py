@@ -80,20 +80,20 @@ _FOREIGN = (
     (
         r"No available memory for the cache blocks",
         (
-            "Es vLLM: en su parte de la GPU caben los pesos, pero no la caché. Dale más (`vllm_gpu_memory_utilization`), "
-            "acorta las respuestas o, si la GPU ya está llena, ponlo en otra."
+            "Es vLLM: en su parte de la GPU caben los pesos, pero no la caché. Dale más "
+            "(`vllm_gpu_memory_utilization`), acorta las respuestas o, si la GPU ya está llena, ponlo en otra."
         ),
         (
             "This is vLLM: its share of the GPU holds the weights, but not the cache. Give it more "
-            "(`vllm_gpu_memory_utilization`), shorten the completions or, if the GPU is full already, put it on another."
+            "(`vllm_gpu_memory_utilization`), shorten the completions or, if the GPU is full already, use another."
         ),
     ),
     (
         r"Some modules are dispatched on the CPU or the disk",
         "Al cargar, los pesos cuantizados no caben en la GPU: mira qué más la ocupa (nvidia-smi) o usa una mayor.",
         (
-            "While loading, the quantized weights do not fit in the GPU: see what else holds it (nvidia-smi), or take a "
-            "larger one."
+            "While loading, the quantized weights do not fit in the GPU: see what else holds it (nvidia-smi), or "
+            "take a larger one."
         ),
     ),
     (
@@ -110,12 +110,12 @@ _FOREIGN = (
     (
         r"Problem allocating RAM on host|out of memory at line \d+ in file .*pythonInterface",
         (
-            "Es bitsandbytes: faltó RAM para los estados paginados del optimizador, no memoria de la GPU. Más RAM, o un "
-            "optimizador sin paginar."
+            "Es bitsandbytes: faltó RAM para los estados paginados del optimizador, no memoria de la GPU. Más RAM, o "
+            "un optimizador sin paginar."
         ),
         (
-            "This is bitsandbytes: it is RAM for the optimizer's paged states that ran out, not GPU memory. More RAM, or "
-            "an optimizer that does not page."
+            "This is bitsandbytes: it is RAM for the optimizer's paged states that ran out, not GPU memory. More RAM, "
+            "or an optimizer that does not page."
         ),
     ),
     (
@@ -125,8 +125,8 @@ _FOREIGN = (
     ),
     (
         (
-            r"DefaultCPUAllocator|alloc_cpu|Cannot allocate memory|oom-kill|Out of memory: Killed|OOMKilled|^\s*Killed\s*$"
-            r"|return code = -9|exit ?code:? *\(?-9|[Ss]ignal 9|SIGKILL|(code|status):? 137\b"
+            r"DefaultCPUAllocator|alloc_cpu|Cannot allocate memory|oom-kill|Out of memory: Killed|OOMKilled"
+            r"|^\s*Killed\s*$|return code = -9|exit ?code:? *\(?-9|[Ss]ignal 9|SIGKILL|(code|status):? 137\b"
         ),
         "Faltó RAM, no memoria de la GPU: menos procesos de carga, menos en la RAM (offload), o una máquina con más.",
         "It is RAM that ran out, not GPU memory: fewer loading processes, less offload, or a machine with more.",

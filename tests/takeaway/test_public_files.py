@@ -19,7 +19,10 @@ def catalog(catalog_text: str):
 
 
 def test_there_are_twenty_of_each_tool():
-    assert all(len(cases) >= 20 for cases in CASES.values())
+    for tool in ("axolotl", "llama-factory"):
+        assert len({case["source"] for case in CASES[tool]}) == len(CASES[tool]) >= 20
+        assert len({str(case["file"]) for case in CASES[tool]}) == len(CASES[tool]), "no two are the same file"
+        assert len({str(case["request"]) for case in CASES[tool]}) >= 15, "nor the same plan"
 
 
 @pytest.mark.parametrize(("tool", "case"), FILES)
