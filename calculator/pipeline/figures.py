@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
-from pipeline import accuracy, accuracy_figures, claims
+from pipeline import accuracy, accuracy_figures, claims, drawings
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.text import LANGUAGES, number, usd
 
@@ -514,20 +514,24 @@ def _per_gpu(offer: Offer) -> float:
 
 # All of them
 
-KINDS = {
-    "rows": rows_figure,
-    "grid": grid_figure,
-    "terms": terms_figure,
-    "moments": moments_figure,
-    "bill": bill_figure,
-    "measured": measured_figure,
-    "worst": worst_figure,
-    "verdicts": verdicts_figure,
-    "pace": pace_figure,
-    "prices": prices_figure,
-    "quoted": quoted_figure,
-    "claims": claims.claims_figure,
-} | accuracy_figures.FIGURE_KINDS
+KINDS = (
+    {
+        "rows": rows_figure,
+        "grid": grid_figure,
+        "terms": terms_figure,
+        "moments": moments_figure,
+        "bill": bill_figure,
+        "measured": measured_figure,
+        "worst": worst_figure,
+        "verdicts": verdicts_figure,
+        "pace": pace_figure,
+        "prices": prices_figure,
+        "quoted": quoted_figure,
+        "claims": claims.claims_figure,
+    }
+    | accuracy_figures.FIGURE_KINDS
+    | drawings.FIGURE_KINDS
+)
 
 
 def roots() -> dict[str, str]:

@@ -33,15 +33,11 @@ class Text(NamedTuple):
 
 
 def texts(language: str) -> Iterator[Text]:
-    """Pages, diagrams, the words of generated tables, labels of the data, the page's and the command line's strings."""
+    """Pages, words of generated tables and figures, labels of the data, strings of the page and the command line."""
     for path, page in pages(language).items():
         yield Text(
             f"docs/{language}/{path}", plain(prose(f"{page.meta['title']}\n{page.meta['description']}\n{page.text}"))
         )
-    for file in sorted((DOCS / "diagrams").glob(f"*.{language}.html")):
-        drawing = file.read_text(encoding="utf-8")
-        labels = re.findall(r'aria-label="([^"]*)"', drawing)
-        yield Text(f"docs/diagrams/{file.name}", " ".join([*labels, re.sub(r"<[^>]+>", " ", drawing)]))
     strings = json.loads((ROOT / "calculator" / "web" / "strings" / f"{language}.json").read_text(encoding="utf-8"))
     yield Text(f"calculator/web/strings/{language}.json", plain("\n".join(map(str, strings.values()))))
     if language == "es":
@@ -65,8 +61,9 @@ def of_pairs(file: Path, language: str, found: Iterator[str]) -> Iterator[Text]:
 def in_language(value: Any, language: str) -> Iterator[str]:
     """Strings of nested tables that stand beside their translation."""
     if isinstance(value, dict):
-        if value.keys() >= BOTH and isinstance(value[language], str):
-            yield value[language]
+        if value.keys() >= BOTH:
+            lines = value[language] if isinstance(value[language], list) else [value[language]]
+            yield from (line for line in lines if isinstance(line, str))
         value = value.values()
     elif not isinstance(value, list):
         return

@@ -40,11 +40,11 @@ def test_a_planted_typo_is_named_with_its_place(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_pages_diagrams_strings_and_labels_are_read(language: str) -> None:
+def test_pages_figures_strings_and_labels_are_read(language: str) -> None:
     read = {text.place for text in spelling.texts(language) if text.text.strip()}
     assert read >= {
         f"docs/{language}/guide/index.md",
-        f"docs/diagrams/decision.{language}.html",
+        f"docs/presets.toml ({language})",
         f"calculator/web/strings/{language}.json",
         f"calculator/pipeline/words.toml ({language})",
         f"calculator/ajuste/cli_text.py ({language})",
