@@ -12,10 +12,10 @@ from . import __version__
 from .advice import advice
 from .architecture import Architecture, parameters
 from .calibration import calibrate
-from .card import Memory, Range, estimate_memory
+from .card import Memory, Range, card_of, estimate_memory
 from .case import Case
 from .catalog import Catalog, Gpu, load_catalog
-from .constants import MID
+from .constants import ASSUMPTIONS, MID
 from .contract import VERSION
 from .errors import RequestError, shorten
 from .fit import Fitter, Placement
@@ -134,7 +134,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "plan": as_request(plan),
         "model": model_of(plan, arch),
         "memory": memory_of(memory, plan, arch),
-        "gpus": [card_of(fitter, placement) for placement in cards],
+        "gpus": [row_of(fitter, placement) for placement in cards],
         "time": time_of(stay) if stay else None,
         "offers": [offer_of(row, ranker) for row in shown],
         "picks": {name: _index(shown, row) for name, row in ranking.picks.items()},
@@ -142,7 +142,8 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "offers_total": len(ranking.ranked),
         "excluded": ranking.excluded,
         "pareto": pareto(shown),
-        "levers": levers(plan, arch, placed),
+        "spot_curve": spot_curve(ranking.picks["spot"], ranker),
+        "levers": levers(plan, arch, placed, fitter, catalog),
     }
     answer["advice"] = advice(plan, arch, memory, placed, ranking, fitter, catalog)
     return answer
@@ -202,10 +203,27 @@ def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, Any]:
             }
             for name, value in peak.items()
         ],
+        "required_parts_gib": {name: value / GIB for name, value in required_parts(memory, plan, arch).items()},
         "whole_run": {"peak_moment": memory.whole_run_peak, "required_gib": range_of(memory.whole_run, GIB)},
         "host_ram_gib": range_of(host_ram(plan, arch, MID), GIB),
         "disk_gb": range_of(disk(plan, arch, MID), GB),
     }
+
+
+def required_parts(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, float]:
+    """From what tensors take to what a card must have, in the middle: the parts of `required`. Unit: bytes."""
+    card, allocated = card_of(plan, arch), memory.table.peak
+    context = min(card.fixed.mid, ASSUMPTIONS["cuda-context-gib"].mid * GIB)
+    parts = {
+        "allocated": allocated,
+        "allocator_slack": allocated * card.slack.mid,
+        "cuda_context": context,
+        "nccl": card.fixed.mid - context,
+    }
+    needed = sum(parts.values())
+    parts["engine"] = max(needed / card.share, card.engine.mid) - needed  # the generation engine's share of the card
+    measured = memory.required.mid / sum(parts.values())  # 1 without calibration
+    return {name: value * measured for name, value in parts.items() if value}
 
 
 def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
@@ -236,7 +254,7 @@ def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:
     return cards
 
 
-def card_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
+def row_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
     """One row of `gpus`."""
     gpu: Gpu = placement.gpu
     micro_batch, sequence = fitter.largest(placement)
@@ -370,6 +388,21 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
         # On-demand at this price per hour costs the same.
         "break_even_usd_per_hour": row.usd / hours.total,
     }
+
+
+def spot_curve(row: Ranked | None, ranker: Ranker) -> list[dict[str, float]]:
+    """Expected bill of the spot pick's hours by how often it saves: the best number of checkpoints, halved and doubled."""
+    if row is None or row.spot is None:
+        return []
+    hours, n = row.stay.at(MIDDLE), ranker.plan.job.experiments
+    best = row.spot.checkpoints
+    points = []
+    for count in sorted({max(1, round(best * factor)) for factor in (0, 0.125, 0.25, 0.5, 1, 2, 4, 8)}):
+        spot = ranker.spot(hours, "mid", row.stay.persistent, count, bridged=row.bridged)
+        if spot.wall < NEVER_HOURS:
+            minutes, usd = 60 * hours.work / n / count, row.offer.usd_per_hour * spot.billed * n
+            points.append({"checkpoints": count, "interval_minutes": minutes, "usd": usd})
+    return points
 
 
 def pareto(shown: list[Ranked]) -> list[int]:

@@ -85,6 +85,13 @@ class Fitter:
         self._placed: dict[tuple[str, int, bool], Placement] = {}
         self._all_rows = 0
 
+    def freed(self) -> Fitter:
+        """A fitter of the same plan that may take any GPU, count and strategy."""
+        parallel = self.plan.parallel
+        world = parallel._replace(strategy="none", gpus_per_node=1, nodes=1, tp=1, pp=1, cp=1, sp=1, ep=1, replicas=1)
+        plan = self.plan.replace(gpu=None, global_batch=self.global_batch(), parallel=world)
+        return Fitter(plan, self.arch, fixed_gpus=False, fixed_strategy=False)
+
     def counts(self) -> tuple[int, ...]:
         """GPU counts that may be tried."""
         if self.fixed_gpus:

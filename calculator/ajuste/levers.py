@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .architecture import Architecture
-from .card import card_of
+from .card import card_of, estimate_memory
+from .catalog import Catalog
 from .errors import RequestError
-from .fit import Placement
+from .fit import COUNTS, Fitter, Placement
 from .memory import GIB, middle_totals
 from .plan import Plan
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
@@ -16,24 +17,142 @@ from .throughput import compute_of, rates_of, tokens_per_second, work_of
 LEAST_SAVING_GIB = 0.1
 
 
-def levers(plan: Plan, arch: Architecture, placement: Placement | None) -> list[dict[str, Any]]:
+def levers(
+    plan: Plan, arch: Architecture, placement: Placement | None, fitter: Fitter, catalog: Catalog
+) -> list[dict[str, Any]]:
     """Changes by GiB of required memory saved, most first; `slowdown` on the placement's GPU, same micro-batch.
 
-    `slowdown` is 1 when there is no GPU to time it on and when the time does not change.
+    `slowdown` is 1 when there is no GPU to time it on and when the time does not change. Where the plan does not fit,
+    each says whether it then does, those that do come first, and where none is enough the smallest combination is
+    added; and more of the same GPU, and the cheapest offer of another one.
     """
     found: list[dict[str, Any]] = []
     needed_now, speed_now = required_mid(plan, arch), placement and speed(plan, arch, placement)
     for change, changed in candidates(plan):
         try:
-            needed = required_mid(changed, arch)
+            saved = (needed_now - required_mid(changed, arch)) / GIB
         except RequestError:
             continue
-        saved = (needed_now - needed) / GIB
         if saved >= LEAST_SAVING_GIB:
             slowdown = speed_now / speed(changed, arch, placement) if placement and speed_now else 1.0
             found.append({"change": change, "saves_gib": saved, "slowdown": slowdown})
     found.sort(key=lambda lever: -lever["saves_gib"])
-    return found
+    if placement is not None and plan.gpu is not None and not fitter.fixed_gpus:
+        placement = fitter.place(placement.gpu, 1)  # what would make it fit on one, where several do
+    if placement is None or placement.verdict == "fits" or placement.gpu.usable_gib is None:
+        return found
+    wanted = Wanted(plan, arch, placement, needed_now, speed_now or 0.0)
+    enough = {str(change) for change, changed in candidates(plan) if wanted.fits(changed)}
+    for lever in found:
+        lever["fits"] = str(lever["change"]) in enough
+    fitting = [lever for lever in found if lever["fits"]]
+    if not any(keeps_the_training(lever["change"]) for lever in fitting):
+        fitting += wanted.combination()
+    fitting.sort(key=lambda lever: (not keeps_the_training(lever["change"]), lever["slowdown"]))
+    hardware = [*more_gpus(wanted, fitter), *another_gpu(wanted, fitter, catalog)]
+    return [*fitting, *hardware, *[lever for lever in found if not lever["fits"]]]
+
+
+ALTERING = ("sequence_length", "method", "precision")  # these train something else; the others only run it otherwise
+BEAM, LONGEST_COMBINATION = 3, 5
+
+
+def keeps_the_training(change: dict[str, Any]) -> bool:
+    """Whether a change leaves what is trained, and on what, as it is."""
+    return not any(name in ALTERING for name in change)
+
+
+class Wanted(NamedTuple):
+    """A plan that should fit on a placement's GPUs, and does not."""
+
+    plan: Plan
+    arch: Architecture
+    placement: Placement
+    needed: float  # bytes, as it is
+    speed: float  # tokens per second, as it is
+
+    def on_its_gpus(self, plan: Plan) -> Plan:
+        """A changed plan with the placement's GPUs and strategy, unless the change is about these."""
+        if plan.parallel != self.plan.parallel:
+            return plan
+        return plan.replace(parallel=self.placement.site.plan.parallel)
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether a changed plan fits, its range included."""
+        try:
+            memory = estimate_memory(self.on_its_gpus(plan), self.arch)
+        except RequestError:
+            return False
+        return memory.whole_run.high <= (self.placement.gpu.usable_gib or 0.0) * GIB
+
+    def combination(self) -> list[dict[str, Any]]:
+        """The fewest changes that make it fit together; those that train something else only if they must.
+
+        The three that leave the least are followed at each number of changes.
+        """
+        for altering in (False, True):
+            ahead: list[tuple[dict[str, Any], Plan]] = [({}, self.plan)]
+            for _ in range(LONGEST_COMBINATION):
+                longer = [
+                    (merged(done, change), changed)
+                    for done, plan in ahead
+                    for change, changed in candidates(plan)
+                    if altering or keeps_the_training(change)
+                ]
+                ranked = sorted(longer, key=lambda one: required_mid(one[1], self.arch))[:BEAM]
+                for change, changed in ranked:
+                    if len(change) > 1 and self.fits(changed):
+                        return [self.lever(change, changed)]
+                if not ranked:
+                    break
+                ahead = ranked
+        return []
+
+    def lever(self, change: dict[str, Any], changed: Plan) -> dict[str, Any]:
+        """A change as the answer writes it."""
+        saved = (self.needed - required_mid(changed, self.arch)) / GIB
+        slowdown = self.speed / speed(changed, self.arch, self.placement)
+        return {"change": change, "saves_gib": saved, "slowdown": slowdown, "fits": True}
+
+
+def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two changes as one."""
+    result = dict(one)
+    for name, value in other.items():
+        inner = result.get(name)
+        result[name] = inner | value if isinstance(inner, dict) and isinstance(value, dict) else value
+    return result
+
+
+def more_gpus(wanted: Wanted, fitter: Fitter) -> list[dict[str, Any]]:
+    """The fewest more of the same GPU on which it fits."""
+    placement = wanted.placement
+    free = fitter.freed()
+    for count in (count for count in COUNTS if count > placement.count):
+        placed = free.place(placement.gpu, count)
+        if placed.verdict == "fits":
+            parallel = {"gpus_per_node": count, "strategy": placed.strategy}
+            saved = placement.required.mid - placed.required.mid
+            return [_hardware(wanted, {"parallel": parallel}, placed) | {"saves_gib": saved}]
+    return []
+
+
+def another_gpu(wanted: Wanted, fitter: Fitter, catalog: Catalog) -> list[dict[str, Any]]:
+    """The cheapest offer of any GPU on which it fits."""
+    from .offers import Ranker
+
+    row = Ranker(fitter.freed(), catalog).cheapest()
+    if row is None or row.placement.verdict != "fits" or row.placement.gpu.id == wanted.placement.gpu.id:
+        return []
+    change: dict[str, Any] = {"gpu": row.placement.gpu.id}
+    if row.placement.count > 1 or wanted.placement.count > 1:
+        change["parallel"] = {"gpus_per_node": row.placement.count, "strategy": row.placement.strategy}
+    return [_hardware(wanted, change, row.placement) | {"usd": row.usd}]
+
+
+def _hardware(wanted: Wanted, change: dict[str, Any], placed: Placement) -> dict[str, Any]:
+    slowdown = wanted.placement.tokens_per_second.mid / placed.tokens_per_second.mid
+    return {"change": change, "saves_gib": 0.0, "slowdown": slowdown, "fits": True}
 
 
 def required_mid(plan: Plan, arch: Architecture) -> float:

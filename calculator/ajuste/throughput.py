@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .activations import waiting_per_token
 from .architecture import Architecture, Layer
 from .case import Case
 from .catalog import Gpu
@@ -104,7 +105,8 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
     sharded = parallel.strategy in ("zero3", "fsdp1", "fsdp2")
     shards = parallel.shards
     share = (shards - 1) / shards if sharded else 0.0
-    trained = float(Case(plan, arch, a).trainable)
+    case = Case(plan, arch, a)
+    trained = float(case.trainable)
     reduced = 0.0
     if parallel.data_ranks > 1 and not sharded:
         reduced = 2 * 2.0 * trained * (parallel.data_ranks - 1) / parallel.data_ranks / (parallel.tp * parallel.pp)
@@ -134,13 +136,18 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
         pcie_batch_bytes=(2 + again) * STORED_BYTES[plan.quantization] * every / states
         if offload in ("all", "nvme")
         else 0.0,
-        pcie_token_bytes=2 * 2.0 * arch.depth * arch.hidden if plan.activation_offload else 0.0,
+        pcie_token_bytes=2 * saved_per_token(case) if plan.activation_offload else 0.0,
         pcie_step_bytes=4.0 * trained / states if on_host else 0.0,
         host_step_bytes=28.0 * trained / states if on_host else 0.0,
         split=split,
         data_ranks=parallel.data_ranks,
         slowdown=_method_slowdown(plan, a) * _task_slowdown(plan),
     )
+
+
+def saved_per_token(c: Case) -> float:
+    """What the layers save for backward, which activation offload sends to the host and back. Unit: bytes."""
+    return sum([y.count * waiting_per_token(c, y) for y in c.arch.layers])
 
 
 def on_more_ranks(work: Work, plan: Plan) -> Work:
@@ -247,13 +254,15 @@ def rates_of(gpu: Gpu, compute: str, plan: Plan, a: dict[str, float] = MID, netw
     matmul = matmul_tflops(gpu, "fp16" if compute == "bf16" and gpu.supports_bf16 is False else compute, a)
     plain = matmul_tflops(gpu, "fp16" if gpu.supports_bf16 is False else "bf16", a)
     factor = a[f"matmul-{family}"]
+    # No data sheet's peak is exceeded, but those of consumer cards, which are stated at clocks that games reach.
+    most = float("inf") if family == "consumer" else peak_tflops(gpu, compute)
     attention = a["attention-efficiency"] * (a["attention-hopper"] if family in ("hopper", "blackwell") else 1.0)
     if gpu.supports_flash_attention_2 is False and plan.attention != "eager":
         attention *= a["attention-without-flash"]
     pcie = 1e9 * PCIE_GB_PER_S.get(int(gpu.pcie_generation or 4), 32.0)
     return Rates(
-        matmul=1e12 * matmul * factor,
-        attention=1e12 * min(plain, matmul) * factor * attention,
+        matmul=1e12 * min(matmul * factor, most),
+        attention=1e12 * min(plain * factor, matmul * factor, most) * attention,
         bandwidth=1e9 * (gpu.memory_bandwidth_gb_per_s or 300.0),
         elementwise=a["elementwise-large-cache"] if family in ("consumer", "workstation") else 1.0,
         link=link_bytes_per_second(gpu, plan, a, network),
@@ -288,6 +297,12 @@ def matmul_tflops(gpu: Gpu, compute: str, a: dict[str, float] = MID) -> float:
     if compute == "fp8" and gpu.fp8_dense_tflops:
         return reached * gpu.fp8_dense_tflops / half
     return reached
+
+
+def peak_tflops(gpu: Gpu, compute: str) -> float:
+    """The dense peak of the data sheet; unlimited where there is none. Unit: TFLOP/s."""
+    columns = {"fp32": gpu.fp32_tflops, "fp8": gpu.fp8_dense_tflops, "bf16": gpu.bf16_dense_tflops}
+    return columns.get(compute) or gpu.bf16_dense_tflops or gpu.fp16_dense_tflops or float("inf")
 
 
 def _power_cap(gpu: Gpu, a: dict[str, float]) -> float:
