@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .case import Case
 
 RSQRT = 4  # each norm keeps one fp32 number per token
-QKV = ("q", "k", "v", "qkv", "q_down", "kv_down", "in", "in_small")
+QKV = ("q", "k", "v", "qkv", "q_down", "kv_down", "in", "in_small", "mix_in", "in_z", "in_step")
 GATE_UP = ("gate", "up", "gate_up")
 
 

@@ -34,6 +34,7 @@ OPT = LLAMA | {"o": "out_proj", "up": "fc1", "down": "fc2"}
 PHI = LLAMA | {"o": "dense", "up": "fc1", "down": "fc2"}
 GPTJ = LLAMA | {"o": "out_proj", "up": "fc_in", "down": "fc_out"}
 STARCODER2 = LLAMA | {"up": "c_fc", "down": "c_proj"}
+GRANITE_MOE = LLAMA | {"gate_up": "input_linear", "down": "output_linear"}
 LFM2 = LLAMA | {"o": "out_proj", "gate": "w1", "up": "w3", "down": "w2"}
 EXAONE = LLAMA | {"o": "out_proj", "gate": "c_fc_0", "up": "c_fc_1", "down": "c_proj"}
 
@@ -79,6 +80,7 @@ _GEMMA = Family(norm="gemma", tied=True, scaled_embedding=True, **_ATTENTION_BIA
 _GEMMA3 = _GEMMA._replace(norms=4, qk_norm="head")
 _COHERE = Family(norm="layer-no-bias", norms=1, tied=True, **_ATTENTION_BIAS)
 _FALCON = Family(names=BLOOM, norm="layer", gated=False, fused_qkv=True, tied=True, qkv_bias="bias", o_bias="bias")
+_GRANITE_MOE = Family(names=GRANITE_MOE, fused_gate=True, expert_parameters=True, **_ATTENTION_BIAS)
 _PHI3 = Family(fused_qkv=True, fused_gate=True)
 
 FAMILIES: dict[str, Family] = {
@@ -108,9 +110,9 @@ FAMILIES: dict[str, Family] = {
     "phi4_multimodal": _PHI3,
     "phimoe": Family(norm="layer", head_bias="lm_head_bias", **_ATTENTION_BIAS),
     "granite": Family(**_LLAMA_BIAS),
-    "granitemoe": Family(**_ATTENTION_BIAS),
-    "granitemoeshared": Family(**_ATTENTION_BIAS),
-    "granitemoehybrid": Family(**_ATTENTION_BIAS),
+    "granitemoe": _GRANITE_MOE,
+    "granitemoeshared": _GRANITE_MOE,
+    "granitemoehybrid": _GRANITE_MOE,
     "bamba": Family(**_LLAMA_BIAS),
     "falcon_h1": Family(**_LLAMA_BIAS),
     "nemotron_h": Family(gated=False, norms=1, rotary=0, **_LLAMA_BIAS),
@@ -167,6 +169,16 @@ FAMILIES: dict[str, Family] = {
     "exaone_moe": Family(qk_norm="head", router_bias=True),
     "nemotron": Family(norm="layer", gated=False, rotary=0.5, **_LLAMA_BIAS),
     "arcee": Family(gated=False, **_LLAMA_BIAS),
+    "helium": Family(**_LLAMA_BIAS),
+    "solar_open": Family(router_bias=True, **_LLAMA_BIAS),
+    "hyperclovax": Family(norms=4, **_LLAMA_BIAS),
+    "flex_olmo": Family(qk_norm="all", **_ATTENTION_BIAS),
+    "jais2": Family(norm="layer", gated=False, **_LLAMA_BIAS),
+    "mellum": _QWEN3,
+    "hy_v3": _QWEN3._replace(router_bias=True),
+    "cohere2_moe": _COHERE,
+    "vaultgemma": _GEMMA._replace(softcap=True),
+    "codegen": Family(names=GPTJ, norm="layer", norms=1, fused_qkv=True, mlp_bias=True, head_bias=True, gated=False),
     "apertus": Family(gated=False, qk_norm="head", **_ATTENTION_BIAS),
     "hunyuan_v1_dense": Family(qk_norm="head", **_ATTENTION_BIAS),
     "hunyuan_v1_moe": Family(qk_norm="head", **_ATTENTION_BIAS),

@@ -192,9 +192,9 @@ def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: st
     routed, latent = expert_linears(read, family, hidden, experts, expert_ffn) if experts else ((), ())
     linears = mixing.linears + per_layer_inputs(read, hidden) + latent + dense
     extra = mixing.others + norm_weights(read, family) * hidden * NORM_WEIGHTS[family.norm]
-    extra += sum(m.outputs * m.copies for m in linears + routed if m.bias)
     if experts and shared and read.config.get("shared_expert_intermediate_size"):
-        extra += hidden  # the shared expert's gate
+        linears += (Linear("shared_switch", "shared_expert_gate", hidden, 1),)
+    extra += sum(m.outputs * m.copies for m in linears + routed if m.bias)
     router = experts * (hidden + family.router_bias)
     weights = {m.role: m.weights for m in linears}
     linear_weights, expert_weights = sum(m.weights for m in linears), sum(m.weights for m in routed)
@@ -390,16 +390,23 @@ def _short_convolution(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], i
 
 
 def _gated_delta_net(read: Reader, hidden: int) -> tuple[tuple[Linear, ...], int, int]:
-    """Gated delta net (Qwen3-Next)."""
+    """Gated delta net (Qwen3-Next; Qwen3.5 has its two projections in two parts each)."""
     heads = read.number("linear_num_value_heads")
     value = heads * read.number("linear_value_head_dim")
     key = read.number("linear_num_key_heads") * read.number("linear_key_head_dim")
     convolution = (2 * key + value) * read.number("linear_conv_kernel_dim", default=4)
-    linears = (
+    linears: tuple[Linear, ...] = (
         Linear("in", "in_proj_qkvz", hidden, 2 * key + 2 * value),
         Linear("in_small", "in_proj_ba", hidden, 2 * heads),
-        Linear("o", "out_proj", value, hidden),
     )
+    if read.config.get("model_type") != "qwen3_next":
+        linears = (
+            Linear("in", "in_proj_qkv", hidden, 2 * key + value),
+            Linear("in_z", "in_proj_z", hidden, value),
+            Linear("in_small", "in_proj_b", hidden, heads),
+            Linear("in_step", "in_proj_a", hidden, heads),
+        )
+    linears += (Linear("o", "out_proj", value, hidden),)
     return linears, convolution + 2 * heads + read.number("linear_value_head_dim"), 2 * key + 2 * value
 
 
@@ -442,7 +449,8 @@ def widths(read: Reader, family: Family, hidden: int, experts: int) -> tuple[int
         step = read.number("block_multiple_of", default=256)
         dense = -(-int(2 * dense / 3) // step) * step
     if not experts:
-        return read.number("intermediate_size_mlp", default=dense), 0, 0
+        alone = ("shared_intermediate_size",) if read.config.get("model_type") == "granitemoehybrid" else ()
+        return read.number("intermediate_size_mlp", *alone, default=dense), 0, 0
     routed = read.number("moe_intermediate_size", default=dense)
     shared = read.number("shared_expert_intermediate_size", "shared_intermediate_size", default=0, least=0)
     if not shared:
