@@ -19,10 +19,12 @@ from .lengths import mean_tokens, row_tokens
 from .levers import required_mid
 from .memory import GB, GIB
 from .offers import FRESH_DAYS, Ranked, Ranking
+from .peft import fused_expert_parameters
 from .plan import Plan
 from .spot import Spot
 from .throughput import PCIE_GB_PER_S
 
+SMALL_GB = 24  # labels of the cards that one can buy for a desk
 SEVERITIES = ("serious", "warning", "note")
 
 
@@ -93,6 +95,7 @@ def about_memory(q: Question) -> Iterator[Piece]:
         yield "fp32-base", severity, "guide/methods/lora/", values
     if plan.trains_base and parameters(q.arch) > 3e9 and not any(r.placement.count == 1 for r in q.ranking.ranked):
         yield "full-needs-many", "warning", "guide/methods/", {"gib": memory.required.mid / GIB}
+    yield from _experts(q)
     if plan.assume_family:
         yield "assumed-family", "serious", "methodology/", {"family": plan.assume_family}
     if plan.save.merge:
@@ -101,6 +104,18 @@ def about_memory(q: Question) -> Iterator[Piece]:
     if plan.sequence_length < (plan.dataset.max_tokens or 0):
         values = {"tokens": plan.sequence_length, "longest": plan.dataset.max_tokens or 0}
         yield "rows-truncated", "warning", "guide/run/settings/", values
+
+
+def _experts(q: Question) -> Iterator[Piece]:
+    """Experts that are one large parameter, as in transformers 5: module names do not reach them."""
+    plan, fused = q.plan, sum(y.count * y.expert_weights for y in q.arch.layers)
+    if not fused or plan.trains_base or plan.quantize_moe_experts:
+        return
+    values = {"share": fused / parameters(q.arch), "gib": 2 * fused / GIB}
+    if plan.is_quantized and plan.quantization != "gptq-int4":
+        yield "experts-not-quantized", "serious", "guide/methods/qlora/", values
+    if plan.has_lora and not any(fused_expert_parameters(y, plan) for y in q.arch.layers):
+        yield "experts-not-adapted", "warning", "guide/methods/lora/", values
 
 
 def about_the_card(q: Question) -> Iterator[Piece]:
@@ -161,8 +176,11 @@ def _more_gpus(q: Question, placement: Placement) -> Iterator[Piece]:
 
 
 def _small_card_does(q: Question) -> bool:
-    """A card of 24 GB or less fits it too."""
-    return any(r.placement.verdict == "fits" and r.placement.gpu.memory_label_gb <= 24 for r in q.ranking.ranked)
+    """One card of 24 GB or less fits it too, whatever GPU was asked for."""
+    if q.fitter.fixed_gpus and q.plan.parallel.world > 1:
+        return False
+    small = [gpu for gpu in q.catalog.gpus.values() if gpu.memory_label_gb <= SMALL_GB]
+    return any(q.fitter.place(gpu, 1).verdict == "fits" for gpu in small)
 
 
 def about_the_batch(q: Question) -> Iterator[Piece]:

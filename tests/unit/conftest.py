@@ -85,7 +85,8 @@ BUNDLE = {
     "gpus": [
         gpu("small-8gb", 7.5, memory_label_gb=8),
         gpu("medium-24gb", 23.5),
-        gpu("large-80gb", 79.0, memory_label_gb=80, gemm_measured_tflops=240, memory_bandwidth_gb_per_s=2000),
+        gpu("large-80gb", 79.0, memory_label_gb=80, bf16_dense_tflops=300, fp16_dense_tflops=300,
+            gemm_measured_tflops=240, memory_bandwidth_gb_per_s=2000),
         gpu("old-16gb", 15.5, memory_label_gb=16, supports_bf16=False, supports_flash_attention_2=False,
             architecture="Turing", memory_type="GDDR6"),
         gpu("unknown-48gb", None, memory_label_gb=48),
