@@ -10,10 +10,10 @@ import argparse
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from . import Catalog, RequestError, __version__, estimate, estimate_json, load_catalog, read_config
-from .cli_text import LANGUAGES, Screen, packed_path, progress, system_language
+from .cli_text import LANGUAGES, Screen, packed_path, progress, system_language, usage_error
 from .errors import near_matches
 
 FITS, BAD_REQUEST, TIGHT, DOES_NOT_FIT = 0, 2, 3, 4
@@ -33,7 +33,11 @@ def main(words: list[str] | None = None) -> int:
         words = ["estimate", "--json", *words]  # a request alone is answered as the contract says
     language = _language(words)
     screen = Screen(language)
-    options = parser(screen).parse_args(words)
+    ours = parser(screen)
+    options = ours.parse_args(words)
+    if options.run is None:
+        ours.print_help(sys.stderr)
+        return BAD_REQUEST
     try:
         code: int = options.run(options, screen)
     except UsageError as error:
@@ -60,6 +64,10 @@ def parser(screen: Screen) -> argparse.ArgumentParser:
     """All commands, with their help in the language of the screen."""
     say = screen.say
 
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            super().error(usage_error(message, screen.language))
+
     class Help(argparse.HelpFormatter):
         def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
             super().add_usage(usage, actions, groups, say("usage") if prefix is None else prefix)
@@ -70,9 +78,10 @@ def parser(screen: Screen) -> argparse.ArgumentParser:
         return one
 
     ours: dict[str, Any] = {"formatter_class": Help, "add_help": False}
-    made = in_language(argparse.ArgumentParser(prog="ajuste", description=say("about"), epilog=say("epilog"), **ours))
+    made = in_language(Parser(prog="ajuste", description=say("about"), epilog=say("epilog"), **ours))
     made.add_argument("--version", action="version", version=f"ajuste {__version__}", help=say("help.version"))
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    made.set_defaults(run=None)
+    commands = made.add_subparsers(metavar="COMMAND")
 
     def command(name: str, run: Any) -> argparse.ArgumentParser:
         added = in_language(
@@ -146,7 +155,18 @@ def _text(name: str, screen: Screen) -> str:
         with open(name, encoding="utf-8") as file:
             return file.read()
     except (OSError, ValueError) as error:
-        raise UsageError(screen.say("unreadable", name=name, why=error)) from None
+        raise UsageError(screen.say("unreadable", name=name, why=_why(error, screen))) from None
+
+
+def _why(error: Exception, screen: Screen) -> str:
+    """What kept a file or an address from being read, in the language of the screen where it is a common fault."""
+    if isinstance(error, FileNotFoundError):
+        return screen.say("missing")
+    if type(error).__name__ == "URLError":  # by name: urllib takes long to import, and most files are no addresses
+        return screen.say("offline", why=getattr(error, "reason", error))
+    if type(error).__name__ == "HTTPError":
+        return screen.say("refused-address", code=getattr(error, "code", error))
+    return str(error)
 
 
 def _table(name: str, screen: Screen) -> dict[str, Any]:
@@ -577,7 +597,7 @@ def _models(options: argparse.Namespace, screen: Screen) -> int:
     if not _listing(options, screen, rows):
         shown = [
             (row["id"], row["hf_id"] or "", row["family"] or "", screen.number(row["published_parameters"], 12))
-            for row in sorted(rows, key=lambda row: row["published_parameters"] or 0)
+            for row in sorted(rows, key=lambda row: row["published_parameters"] or float("inf"))
         ]
         screen.table(("model", "key", "family", "parameters"), shown, right=(3,))
     return FITS
@@ -595,7 +615,7 @@ def _gpus(options: argparse.Namespace, screen: Screen) -> int:
                 screen.number(row["memory_bandwidth_gb_per_s"], 4),
                 screen.number(row["bf16_dense_tflops"]),
             )
-            for row in sorted(rows, key=lambda row: (row["usable_gib"] or 0, row["id"]))
+            for row in sorted(rows, key=lambda row: (row["usable_gib"] or float("inf"), row["id"]))
         ]
         screen.table(("gpu", "key", "usable", "bandwidth", "tflops"), shown, right=(2, 3, 4))
     return FITS

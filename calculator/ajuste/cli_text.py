@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -118,6 +119,12 @@ WORDS: dict[str, dict[str, str]] = {
         "en": "“{term}” is not known. Did you mean {near}?",
     },
     "unreadable": {"es": "{name}: no se puede leer ({why}).", "en": "{name}: cannot be read ({why})."},
+    "missing": {"es": "no existe", "en": "there is none"},
+    "offline": {
+        "es": "no hay red, o no existe esa dirección: {why}",
+        "en": "there is no network, or no such address: {why}",
+    },
+    "refused-address": {"es": "el servidor contestó {code}", "en": "the server answered {code}"},
     "no-yaml": {"es": "{name} es YAML: instala pyyaml.", "en": "{name} is YAML: install pyyaml."},
     "no-catalog": {
         "es": "Falta el catálogo: «make build» lo hace, o di --catalog.",
@@ -285,6 +292,24 @@ def width(text: str) -> int:
         else:
             shown += 1
     return shown
+
+
+# argparse's own complaints, which it only has in English.
+USAGE_ERRORS = (
+    (r"the following arguments are required: (.*)", r"falta: \1"),
+    (r"unrecognized arguments: (.*)", r"sobra: \1"),
+    (r"argument (.*?): invalid choice: (.*?) \(choose from (.*)\)", r"\1: \2 no vale; una de: \3"),
+    (r"argument (.*?): invalid (?:int|float) value: (.*)", r"\1: \2 no es un número"),
+    (r"argument (.*?): expected (?:one|at least one) argument", r"\1: falta su valor"),
+)
+
+
+def usage_error(message: str, language: str) -> str:
+    """What argparse complains of, in the language of the screen."""
+    for pattern, spanish in USAGE_ERRORS if language == "es" else ():
+        if re.fullmatch(pattern, message, re.DOTALL):
+            return re.sub(pattern, spanish, message, flags=re.DOTALL)
+    return message
 
 
 @contextmanager

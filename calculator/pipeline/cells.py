@@ -101,7 +101,8 @@ def _number(column: Column, text: str) -> Value:
     if not NUMBER.fullmatch(text):
         raise _not_a_number(column, text)
     if column.kind == "integer" and "." in text:
-        meant = text.replace(".", "") if re.fullmatch(r"\d{1,3}(\.\d{3})+", text) else _for_example(column)
+        known = re.fullmatch(r"\d{1,3}(\.\d{3})+|\d+\.0{1,2}", text)
+        meant = _readings(text, integer=True)[0] if known else _for_example(column)
         es, en = (f"escribe {meant}", f"type {meant}") if isinstance(meant, str) else meant
         raise CellError(f"es un entero, sin puntos ni decimales → {es}", f"is an integer, no points or decimals → {en}")
     return _in_range(column, int(text) if column.kind == "integer" else float(text))
@@ -152,7 +153,9 @@ def _not_a_number(column: Column, text: str) -> CellError:
 
 
 def _readings(digits: str, integer: bool) -> list[str]:
-    """What `digits` can mean: 0,74 is 0.74; 1.234,5 is 1234.5; 1,234 is 1234 or 1.234."""
+    """What `digits` can mean: 0,74 is 0.74; 1.234,5 is 1234.5; 1,234 is 1234 or 1.234; as an integer 8,0 is 8."""
+    if integer and re.fullmatch(r"\d+[.,]0{1,2}", digits):
+        return [re.split(r"[.,]", digits)[0]]
     comma, point = digits.rfind(","), digits.rfind(".")
     bare = digits.replace(",", "").replace(".", "")
     last = max(comma, point)

@@ -234,3 +234,47 @@ def test_without_a_catalog_it_says_what_to_do(run, monkeypatch):
     code, _, complaint = run("models", catalog=False)
     assert code == 2
     assert "--catalog" in complaint
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["invert", "--model", "llama-3.1-8b"], "falta: --budget"),
+        (["invert", "--budget", "mucho"], "--budget: 'mucho' no es un número"),
+        (["models", "--color"], "sobra: --color"),
+        (["estimat"], "'estimat' no vale; una de: "),
+        (["estimate", "--model"], "--model: falta su valor"),
+    ],
+)
+def test_what_is_typed_wrong_is_told_in_the_language(words: list[str], says: str, capsys, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "es_ES.UTF-8")
+    with pytest.raises(SystemExit) as left:
+        cli.main(words)
+    assert left.value.code == cli.BAD_REQUEST
+    assert says in capsys.readouterr().err
+
+
+def test_alone_it_shows_its_help(capsys, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "es_ES.UTF-8")
+    assert cli.main([]) == cli.BAD_REQUEST
+    told = capsys.readouterr().err
+    assert all(command in told for command in cli.COMMANDS)
+
+
+def test_an_address_without_a_network_is_told(run, monkeypatch):
+    from urllib import error, request
+
+    def fails(*_words, **_options):
+        raise error.URLError("Name or service not known")
+
+    monkeypatch.setattr(request, "urlopen", fails)
+    code, _, err = run("estimate", "https://example.org/train.yaml", "--lang", "es")
+    assert code == cli.BAD_REQUEST
+    assert "no hay red, o no existe esa dirección" in err
+
+
+def test_what_nobody_knows_comes_last(run):
+    _, out, _ = run("models")
+    unknown = [line.endswith("?") for line in out.splitlines()[1:]]
+    assert any(unknown)
+    assert unknown == sorted(unknown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.refresh.fetch import SourceError, parse_json
+from pipeline.refresh.fetch import json_list
 from pipeline.refresh.offer import Collected, Names
 
 if TYPE_CHECKING:
@@ -21,11 +21,8 @@ def collect(fetch: Fetch, data: Data, today: datetime.date) -> Collected:
     """The weighted average of each model of which enough machines are on offer."""
     collected = Collected(URL)
     names = Names(data, "akash")
-    answer = parse_json(URL, fetch.get(URL))
-    models = answer.get("models") if isinstance(answer, dict) else None
-    if not isinstance(models, list):
-        raise SourceError(f"{URL}: no models in the answer")
-    for model in (model for model in models if isinstance(model, dict)):
+    models = json_list(URL, fetch.get(URL), "models")
+    for model in models:
         name = " ".join(str(model.get(key)) for key in ("model", "interface", "ram"))
         gpu, price, free = names.gpu(name), model.get("price"), model.get("availability")
         if gpu is None:

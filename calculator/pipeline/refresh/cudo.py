@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.refresh.fetch import SourceError, parse_json
+from pipeline.refresh.fetch import json_list
 from pipeline.refresh.offer import Collected, Names, to_number
 
 if TYPE_CHECKING:
@@ -20,11 +20,8 @@ def collect(fetch: Fetch, data: Data, today: datetime.date) -> Collected:
     """One GPU of each machine type."""
     collected = Collected(URL)
     names = Names(data, "cudo")
-    answer = parse_json(URL, fetch.get(URL))
-    types = answer.get("machineTypes") if isinstance(answer, dict) else None
-    if not isinstance(types, list):
-        raise SourceError(f"{URL}: no machineTypes in the answer")
-    for machine in (machine for machine in types if isinstance(machine, dict) and machine.get("gpuModel")):
+    types = json_list(URL, fetch.get(URL), "machineTypes")
+    for machine in (machine for machine in types if machine.get("gpuModel")):
         gpu = names.gpu(str(machine["gpuModel"]))
         if gpu is None:
             collected.refuse(f"unknown GPU {machine['gpuModel']!r}")

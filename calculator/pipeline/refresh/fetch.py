@@ -72,6 +72,15 @@ def parse_json(url: str, data: bytes) -> Any:
         raise SourceError(f"{url}: not JSON ({error}): {start!r}") from None
 
 
+def json_list(url: str, data: bytes, name: str) -> list[dict[str, Any]]:
+    """The tables in the list `name` of a JSON answer; an answer without that list is none."""
+    answer = parse_json(url, data)
+    found = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(found, list):
+        raise SourceError(f"{url}: no {name} in the answer")
+    return [one for one in found if isinstance(one, dict)]
+
+
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 

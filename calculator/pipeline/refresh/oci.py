@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.refresh.fetch import SourceError, parse_json
+from pipeline.refresh.fetch import json_list
 from pipeline.refresh.offer import Collected, Names, instances
 
 if TYPE_CHECKING:
@@ -20,12 +20,9 @@ def collect(fetch: Fetch, data: Data, today: datetime.date) -> Collected:
     """The machines we know, at the listed price of their GPU."""
     collected = Collected(URL)
     names = Names(data, "oci")
-    answer = parse_json(URL, fetch.get(URL))
-    items = answer.get("items") if isinstance(answer, dict) else None
-    if not isinstance(items, list):
-        raise SourceError(f"{URL}: no items in the answer")
+    items = json_list(URL, fetch.get(URL), "items")
     prices: dict[str, float] = {}
-    for item in (item for item in items if isinstance(item, dict) and item.get("metricName") == "GPU Per Hour"):
+    for item in (item for item in items if item.get("metricName") == "GPU Per Hour"):
         gpu, price = names.gpu(str(item.get("displayName"))), _dollars(item)
         if gpu is None:
             collected.refuse(f"unknown GPU {item.get('displayName')!r}")
