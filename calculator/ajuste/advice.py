@@ -114,7 +114,10 @@ def _experts(q: Question) -> Iterator[Piece]:
     values = {"share": fused / parameters(q.arch), "gib": 2 * fused / GIB}
     if plan.is_quantized and plan.quantization != "gptq-int4":
         yield "experts-not-quantized", "serious", "guide/methods/qlora/", values
-    if plan.has_lora and not any(fused_expert_parameters(y, plan) for y in q.arch.layers):
+    targets = plan.lora.targets
+    named = not isinstance(targets, str) and any(m.name in targets for y in q.arch.layers for m in y.experts)
+    wanted = plan.has_lora and (targets == "all-linear" or named)
+    if wanted and not any(fused_expert_parameters(y, plan) for y in q.arch.layers):
         yield "experts-not-adapted", "warning", "guide/methods/lora/", values
 
 

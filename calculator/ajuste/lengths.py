@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, log
 
 from .constants import MID
@@ -43,6 +44,25 @@ def row_tokens(plan: Plan, micro_batch: int) -> float:
         return expected_longest(dataset, float(plan.sequence_length), micro_batch)
     grown = mean * (1 + MID["length-variation"] * (harmonic(micro_batch) - 1))
     return max(mean, min(grown, float(dataset.max_tokens or plan.sequence_length), float(plan.sequence_length)))
+
+
+MOST_BINS = 256
+
+
+def binned(histogram: Sequence[Sequence[float]]) -> list[list[float]]:
+    """A histogram of at most `MOST_BINS` lengths: neighbours become one, at the mean length of their examples.
+
+    Examples and tokens stay what they were, and so does the longest length; groups hold like numbers of lengths.
+    """
+    rows = sorted([list(row) for row in histogram if row[1] > 0])
+    if len(rows) <= MOST_BINS:
+        return rows
+    *rest, longest = rows
+    size = ceil(len(rest) / (MOST_BINS - 1))
+    groups = [rest[start : start + size] for start in range(0, len(rest), size)]
+    counts = [sum([count for _, count in group]) for group in groups]
+    tokens = [sum([length * count for length, count in group]) for group in groups]
+    return [*[[total / count, count] for total, count in zip(tokens, counts, strict=True)], longest]
 
 
 def rows_per_epoch(plan: Plan) -> int:

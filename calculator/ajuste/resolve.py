@@ -14,6 +14,7 @@ from .contract import (
     check_request,
 )
 from .errors import RequestError, near_matches, shorten
+from .lengths import MOST_BINS, binned
 from .peft import TARGETED, fused_expert_parameters, layer_parameters, targets_head
 from .plan import NESTED, Parallel, Plan
 
@@ -39,6 +40,9 @@ def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architectu
     values["model"] = model
     _derive(values, origin, asked, catalog, architecture)
     _refuse_inconsistent(values, asked)
+    histogram = values["dataset"]["length_histogram"]
+    if histogram and len(histogram) > MOST_BINS:  # the plan shows what was computed with
+        values["dataset"]["length_histogram"] = binned(histogram)
     plan = _plan(values, origin)
     _refuse_targets(plan, architecture)
     return plan, architecture

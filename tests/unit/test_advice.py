@@ -54,7 +54,7 @@ SITUATIONS = {
     "tight-unlikely": {"gpu": "rtx-4090-24gb", "micro_batch": 18},
     "unsupported-accelerator": {"gpu": "tpu-v5e-16gb"},
     "experts-not-quantized": {"model": "mixtral-8x7b"},
-    "experts-not-adapted": {"model": "mixtral-8x7b", "method": "lora"},
+    "experts-not-adapted": {"model": "gpt-oss-20b", "method": "lora"},
     "pretraining-hardware": {"gpu": "h100-sxm-80gb"},
     # Classifying short texts: what is loaded and saved is more than what trains.
     "save-peak": {

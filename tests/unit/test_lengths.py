@@ -6,7 +6,7 @@ import pytest
 
 import ajuste
 from ajuste.constants import MID
-from ajuste.lengths import attended_tokens, epoch_tokens, harmonic, mean_tokens, row_tokens
+from ajuste.lengths import MOST_BINS, attended_tokens, binned, epoch_tokens, harmonic, mean_tokens, row_tokens
 from ajuste.resolve import resolve
 
 from .conftest import TINY
@@ -78,3 +78,27 @@ def test_images_count():
 def test_harmonic_numbers():
     for n in (1, 2, 8, 9, 20, 1000):
         assert harmonic(n) == pytest.approx(sum(1 / i for i in range(1, n + 1)), rel=1e-5)
+
+
+def test_many_lengths_are_binned_without_losing_a_token():
+    rng = random.Random(5)
+    histogram = [[length, rng.randint(0, 40)] for length in range(1, 5001)]
+    few = binned(histogram)
+    assert len(few) <= MOST_BINS
+    for power in (0, 1):  # examples, tokens
+        before, after = (sum(count * length**power for length, count in rows) for rows in (histogram, few))
+        assert after == pytest.approx(before, rel=1e-12)
+    assert few[-1] == max([row for row in histogram if row[1]])
+    assert binned([[2, 5], [1, 3]]) == [[1, 3], [2, 5]]
+
+
+def test_a_plan_of_ten_thousand_lengths_answers_like_its_bins(real):
+    rng = random.Random(6)
+    histogram = [[length, rng.randint(1, 40)] for length in range(1, 10_001)]
+    request = {"model": "llama-3.1-8b", "method": "qlora", "sequence_length": 16384, "gpu": "h100-sxm-80gb"}
+    answers = [
+        ajuste.estimate(request | {"dataset": {"length_histogram": rows}}, real)
+        for rows in (histogram, binned(histogram))
+    ]
+    assert answers[0] == answers[1]
+    assert len(answers[0]["plan"]["dataset"]["length_histogram"]) <= MOST_BINS
