@@ -26,6 +26,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What passing tests print are figures (errors by class, seconds, cases), which pytest alone keeps to itself."""
+    told = [report for report in terminalreporter.getreports("passed") if report.when == "call" and report.capstdout]
+    if told:
+        terminalreporter.section("figures")
+    for report in told:
+        terminalreporter.write_line(f"{report.nodeid}:", bold=True)
+        terminalreporter.write_line(report.capstdout.rstrip())
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """Return the repository's folder."""
