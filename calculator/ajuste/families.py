@@ -186,5 +186,12 @@ FAMILIES: dict[str, Family] = {
     "ernie4_5_moe": Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True),
     "dots1": Family(qk_norm="head", router_bias=True, **_ATTENTION_BIAS),
     "mimo": Family(qkv_bias=True),
-    "minimax_m2": Family(qk_norm="all", router_bias=True),
+    "minimax_m2": Family(names=MIXTRAL, qk_norm="all", router_bias=True),
+}
+# Families whose fused experts PEFT still finds by the names they had as modules. Source: the conversion patterns of
+# transformers 5.24 as PEFT 0.21 reads them.
+CONVERTED = {
+    *("mixtral", "minimax_m2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1", "ernie4_5_moe", "glm4_moe"),
+    *("glm4_moe_lite", "glm_moe_dsa", "solar_open", "mellum", "qwen3_moe", "qwen3_next", "hunyuan_v1_moe"),
+    *("flex_olmo", "olmoe", "exaone_moe", "cohere2_moe"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .config import Reader, bad_config
-from .families import Family
+from .families import CONVERTED, Family
 
 
 class Linear(NamedTuple):
@@ -51,6 +51,7 @@ class Layer(NamedTuple):
     largest_weights: float  # largest linear outside the experts
     parameters: float  # everything in the layer
     expert_parameters: bool = False  # experts were never linear modules, in no release of transformers
+    converted: bool = False  # PEFT finds the model's experts under their old names where they are parameters
 
     @property
     def query(self) -> float:
@@ -224,6 +225,7 @@ def build_layer(read: Reader, family: Family, hidden: int, count: int, mixer: st
         largest_weights=max(weights.values(), default=0),
         parameters=linear_weights + expert_weights + router + extra,
         expert_parameters=family.expert_parameters and bool(routed),
+        converted=read.config.get("model_type") in CONVERTED,
     )
 
 

@@ -28,6 +28,8 @@ def targeted(layer: Layer, plan: Plan) -> tuple[Linear, ...]:
     if plan.method not in TARGETED:
         return ()
     targets, linears = plan.lora.targets, layer.linears
+    if _looks_among_experts(layer, plan):  # for these names only there: dense and shared feed-forwards get nothing
+        linears = tuple(m for m in linears if m.role not in ("gate", "up", "down"))
     if plan.quantize_moe_experts and not layer.expert_parameters:  # experts are linear modules
         linears += layer.experts
     if targets == "all-linear":
@@ -46,7 +48,8 @@ def layer_parameters(layer: Layer, plan: Plan) -> float:
     """
     rank, method = plan.lora.rank, plan.method
     if method in ("lora", "qlora", "rslora", "dora", "adalora", "vera"):
-        return sum(m.copies * _per_target(m, rank, method) for m in targeted(layer, plan))
+        targets = sum(m.copies * _per_target(m, rank, method) for m in targeted(layer, plan))
+        return targets + router_parameters(layer, plan)
     if method == "ia3":
         return sum(m.copies * (m.inputs if m.role.endswith("down") else m.outputs) for m in targeted(layer, plan))
     hidden = next(m.inputs for m in layer.linears)
@@ -71,19 +74,38 @@ def _per_target(m: Linear, rank: int, method: str) -> float:
 def fused_expert_parameters(layer: Layer, plan: Plan) -> float:
     """Adapter parameters on one layer's fused experts.
 
-    From transformers 5 on, experts are one parameter per projection; PEFT ≥ 0.19 turns the names of the expert
-    projections into `target_parameters`, with twice the rank on the fused gate and up.
-    Unit: parameters. Formula: E · r · (2 (h + 2f) + (f + h)).
+    From transformers 5 on, experts are one parameter per projection; of the families it knows, PEFT ≥ 0.19 turns the
+    old names of the projections into `target_parameters`, with twice the rank on gate and up, which are one.
+    Unit: parameters. Formula: E · r · (2 (h + 2f) + (f + h)). Source: PEFT 0.21, `transformers_weight_conversion.py`.
     """
     targets = plan.lora.targets
-    names = {m.name for m in layer.experts}
-    if plan.method not in TARGETED or plan.quantize_moe_experts or "gate_proj" not in names or layer.expert_parameters:
+    if not layer.experts or not _looks_among_experts(layer, plan):
         return 0
-    if targets != "all-linear" and (isinstance(targets, str) or not names & set(targets)):
-        return 0
+    named = [m for m in layer.experts if targets == "all-linear" or m.name in targets]
     down = next(m for m in layer.experts if m.role == "expert_down")
     f, h = down.inputs, down.outputs
-    return down.copies * plan.lora.rank * (2 * (h + 2 * f) + f + h)
+    each = (f + h) * (down in named) + 2 * (h + 2 * f) * (len(named) > 1)
+    return down.copies * plan.lora.rank * each
+
+
+def _looks_among_experts(layer: Layer, plan: Plan) -> bool:
+    """Whether PEFT turns names of feed-forward projections into the experts' parameters (LoRA only)."""
+    if plan.quantize_moe_experts or not layer.converted or plan.method not in ("lora", "qlora", "rslora", "dora"):
+        return False
+    return plan.lora.targets == "all-linear" or not isinstance(plan.lora.targets, str)
+
+
+def router_parameters(layer: Layer, plan: Plan) -> float:
+    """Adapter parameters on one layer's router, which "all-linear" takes for one linear more.
+
+    Unit: parameters. Formula: r (h + E). Source: PEFT 0.21, `transformers_weight_conversion.py`; counted.
+    """
+    if plan.lora.targets != "all-linear" or not layer.experts or not layer.converted:
+        return 0
+    linear = layer.router == layer.experts[0].copies * layer.experts[0].inputs  # without a correction of its own
+    if plan.quantize_moe_experts and not linear:
+        return 0
+    return plan.lora.rank * (layer.experts[0].inputs + layer.experts[0].copies)
 
 
 def parameters(arch: Architecture, plan: Plan, c: Case) -> float:

@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 MODELS = json.loads((HERE / "models.json").read_text())
 MLP = ["gate_proj", "up_proj", "down_proj", "gate_up_proj"]
 TARGETS = {"all": "all-linear", "attn": "attention", "qv": "qv", "mlp": MLP}
+# The simulation names Llama's modules; "all-linear" would be the router too, and Mixtral's experts by their own names.
+OF_EXPERTS = {"all": ["q_proj", "k_proj", "v_proj", "o_proj", *MLP]}
 OPTIMIZER = {"adamw_fused": "adamw", "adamw_foreach": "adamw-foreach", "adamw8bit": "adamw-8bit"}
 ATTENTION = {"sdpa": ("flash", "packed"), "eager": ("eager", "packed"), "sdpa_mask": ("sdpa", "padded")}
 LOSS = {"hf": "default", "liger": "fused", "trl_chunked": "chunked"}
@@ -67,7 +69,7 @@ def request(row: dict) -> dict:
     dtype, autocast, upcast = PEFT[row["precision"]]
     asked["lora"] = {
         "rank": int(row["rank"]),
-        "targets": TARGETS.get(row["targets"]) or row["targets"].split(),
+        "targets": _targets(row),
         "dtype": dtype,
         "dropout": float(row["dropout"]),
     }
@@ -75,6 +77,11 @@ def request(row: dict) -> dict:
     if row["precision"] in ("fp32", "f32_amp"):
         asked["base_dtype"] = "fp32"
     return asked
+
+
+def _targets(row: dict) -> str | list[str]:
+    words = TARGETS | (OF_EXPERTS if row["model"] in ("mixtral-8x7b", "qwen3-30b-a3b") else {})
+    return words.get(row["targets"]) or row["targets"].split()
 
 
 TOLERANCE = 0.03

@@ -282,3 +282,40 @@ def test_towers_state_their_sides_as_pairs_and_widths_by_other_names():
     assert (
         read_architecture({"model_type": "qwen2_vl", "text_config": text, "vision_config": vision}).tower.width == 1280
     )
+
+
+SMALL = {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8} | {
+    "num_key_value_heads": 4,
+    "vocab_size": 1000,
+    "moe_intermediate_size": 128,
+    "head_dim": 32,
+}
+DENSE_FIRST = {"n_routed_experts": 8, "first_k_dense_replace": 1, "n_shared_experts": 1}
+
+
+@pytest.mark.parametrize(
+    ("family", "change", "targets", "trainable"),
+    [
+        ("mixtral", {"num_local_experts": 8, "moe_intermediate_size": None}, "all-linear", 229_440),
+        (
+            "mixtral",
+            {"num_local_experts": 8, "moe_intermediate_size": None},
+            ["q_proj", "v_proj", "w1", "w2", "w3"],
+            220_160,
+        ),
+        ("mixtral", {"num_local_experts": 8}, ["q_proj", "v_proj", "gate_proj", "up_proj", "down_proj"], 7_168),
+        ("qwen3_moe", {"num_experts": 8}, "all-linear", 106_560),
+        ("qwen3_moe", {"num_experts": 8}, ["q_proj", "v_proj", "gate_proj", "up_proj", "down_proj"], 97_280),
+        ("qwen2_moe", {"num_experts": 8, "shared_expert_intermediate_size": 128}, "all-linear", 25_608),
+        ("glm4_moe", DENSE_FIRST, "all-linear", 60_448),  # dense and shared feed-forwards lose their adapters
+        ("granitemoe", {"num_local_experts": 8}, "all-linear", 14_336),
+        ("gpt_oss", {"num_local_experts": 8}, "all-linear", 14_336),
+    ],
+)
+def test_adapters_of_fused_experts_are_those_that_peft_makes(
+    family: str, change: dict, targets: object, trainable: int
+):
+    """Rank 4, counted on models that PEFT 0.21.2 prepared under transformers 5.24."""
+    model = {k: v for k, v in (SMALL | change | {"model_type": family}).items() if v is not None}
+    request = {"model": model, "method": "lora", "lora": {"rank": 4, "targets": targets}, "transformers": "5.24"}
+    assert estimate(request, load_catalog("{}"))["model"]["trainable_parameters"] == trainable
