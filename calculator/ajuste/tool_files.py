@@ -11,20 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .contract import REQUEST, Field, check_value
 from .errors import RequestError, shorten
 from .plan import NESTED, Plan
+from .tool_deepspeed import SHIPPED_DEEPSPEED
 from .tool_reasons import REASONS, reason_of
-from .tool_tables import (
-    ANY,
-    GIVEN,
-    SHIPPED_DEEPSPEED,
-    TABLES,
-    TOOL_DEFAULTS,
-    Also,
-    Condition,
-    Linked,
-    Rows,
-    Rule,
-    Same,
-)
+from .tool_rules import ANY, GIVEN, Also, Condition, Linked, Rows, Rule, Same
+from .tool_tables import TABLES, TOOL_DEFAULTS
 
 if TYPE_CHECKING:
     from .catalog import Catalog

@@ -106,8 +106,8 @@ def test_the_browser_path_stays_lean():
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
     )
-    for name in ("cli", "cli_text", "tool_files", "tool_tables", "launch", "yaml_text"):
-        assert f"'ajuste.{name}'" not in done.stdout
+    for name in ("cli", "tool_", "launch", "train_files", "smoke_file", "torchtune", "yaml_text"):
+        assert f"'ajuste.{name}" not in done.stdout
     assert done.stdout.rstrip().endswith("False")
 
 

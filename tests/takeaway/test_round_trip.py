@@ -9,7 +9,8 @@ from ajuste import load_catalog
 from ajuste.errors import RequestError
 from ajuste.resolve import resolve
 from ajuste.tool_files import nest, plan_fields, read_config, request_field, write_config
-from ajuste.tool_tables import ANY, TABLES, Linked, Rows
+from ajuste.tool_rules import ANY, Linked, Rows
+from ajuste.tool_tables import TABLES
 
 MODELS = ("llama-3.1-8b", "qwen2.5-7b", "mixtral-8x7b", "gemma-2-9b")
 SMALL = (1, 2, 3, 4, 8, 16)
