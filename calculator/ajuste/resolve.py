@@ -174,10 +174,11 @@ def _derive(
         fill("kbit_upcast", False, "method")
     release = _release(values["transformers"])
     fill("logits_shift_copy", release[:2] <= (4, 48), "transformers")
-    if any(y.expert_parameters for y in architecture.layers):
-        # Unsloth alone has these in 4 bit: its copies of the models split them into linear modules.
-        split = values["framework"] == "unsloth" and values["quantization"] != "none"
-        fill("quantize_moe_experts", split, "framework")
+    # Unsloth packs experts in every release: its copies of gpt-oss split them into linear modules, and since 2026.6.9
+    # (unslothai/unsloth#4032) it packs fused ones too.
+    packs = values["framework"] == "unsloth" and values["quantization"] != "none"
+    if packs or any(y.expert_parameters for y in architecture.layers):
+        fill("quantize_moe_experts", packs, "framework")
     else:
         fill("quantize_moe_experts", release[:1] < (5,), "transformers")
     fill("reference", _reference(values), "task")

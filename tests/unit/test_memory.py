@@ -479,3 +479,14 @@ def test_a_term_is_a_screen_with_its_unit_and_its_formula(name: str):
 def test_the_page_names_the_terms_as_the_code_does():
     written = set(formula_texts.WRITTEN)
     assert written == set(memory.TERMS)
+
+
+def test_unsloth_packs_experts_that_are_parameters():
+    """Qwen3-30B-A3B: 48 layers × 128 experts × 3 × 2048 × 768, half a byte each under Unsloth, 2 bytes elsewhere."""
+    model = {"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768}
+    model |= {"num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128}
+    model |= {"num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936}
+    experts = 48 * 128 * 3 * 2048 * 768
+    request = {"method": "qlora", "model": model, "transformers": "5.24", "kbit_upcast": False}
+    unpacked, packed = (terms("load", **request, framework=name)["weights"] for name in ("hf", "unsloth"))
+    assert unpacked - packed == 1.5 * experts
