@@ -325,7 +325,7 @@ def swift(row: Row) -> Request:
     if row["method"] in ("lisa", "llamapro"):
         raise NotOfferedError(f"{row['method']} is not offered")
     if "quantize" in row["note"] and row["method"] == "galore":
-        raise NotOfferedError("GaLore with quantised states is not offered")
+        raise NotOfferedError("GaLore with quantized states is not offered")
     if row["base_precision"] in ("aqlm-2bit", "nf4 (unsloth 4bit)"):
         raise NotOfferedError(f"{row['base_precision']}: not offered, or its rank is not stated")
     tuners, cap = "exp " in row["note"], _number(row, "sequence_length")

@@ -409,7 +409,7 @@ def freshness(data: Data, offers: pd.DataFrame, as_of: datetime.date, language: 
 
 
 def gpus(data: Data, language: str) -> str:
-    """The GPUs, by maker and year."""
+    """The GPUs: NVIDIA's, AMD's, the others'; the newest first."""
     heads = [
         Head(word("gpu", language)),
         Head(word("usable", language), number=True),
@@ -425,8 +425,17 @@ def gpus(data: Data, language: str) -> str:
         Head(word("source", language)),
     ]
     lines = []
-    for row in data.gpus:
-        gpu = row.values
+    makers = {"nvidia": 0, "amd": 1}
+    by_maker = sorted(
+        (row.values for row in data.gpus),
+        key=lambda gpu: (
+            makers.get(str(gpu["vendor"]).lower(), 2),
+            gpu["vendor"],
+            -(gpu["release_year"] or 0),
+            gpu["name"],
+        ),
+    )
+    for gpu in by_maker:
         basis = {"seen": "seen_basis", "estimated": "estimated"}.get(gpu["usable_basis"] or "")
         usable = _quantity(gpu["usable_gib"], "GiB", language, 1, word(basis, language) if basis else "")
         lines.append(
