@@ -90,9 +90,11 @@ def about_memory(q: Question) -> Iterator[Piece]:
     if not plan.trains_base and not plan.is_quantized and plan.base_dtype == "fp32":
         # Nobody who did not ask for it expects twice the weights.
         severity = "serious" if "base_dtype" in plan.defaults else "warning"
-        bf16 = required_mid(plan.replace(base_dtype="bf16"), q.arch)
-        values = {"gib": (required_mid(plan, q.arch) - bf16) / GIB, "bf16_gib": bf16 / GIB}
-        yield "fp32-base", severity, "guide/methods/lora/", values
+        half = required_mid(plan.replace(base_dtype="bf16"), q.arch)
+        old = q.placement is not None and q.placement.gpu.supports_bf16 is False
+        words = {"half": "fp16", "dtype": "float16"} if old else {"half": "bf16", "dtype": "bfloat16"}
+        saved = required_mid(plan, q.arch) - half
+        yield "fp32-base", severity, "guide/methods/lora/", {"gib": saved / GIB, "half_gib": half / GIB, **words}
     if plan.trains_base and parameters(q.arch) > 3e9 and not any(r.placement.count == 1 for r in q.ranking.ranked):
         yield "full-needs-many", "warning", "guide/methods/", {"gib": memory.required.mid / GIB}
     yield from _experts(q)
