@@ -328,6 +328,11 @@ def presets() -> None:
     run(sys.executable, "calculator/web/presets.py", "build")
 
 
+def coverage() -> None:
+    """Measure how often the ranges were right, for the captions under the numbers."""
+    run(sys.executable, "calculator/web/coverage.py", "build")
+
+
 def prerender() -> None:
     """Render the calculator, form and answer, into HTML that the pages include."""
     run("node", "calculator/web/prerender.mjs", "build", REPO_URL=REPO_URL)
@@ -573,6 +578,15 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             ("build/app/presets",),
         ),
         Step(
+            "coverage",
+            coverage,
+            (
+                *("calculator/ajuste/*.py", "data/*.toml", "data/measurements/*", "build/app/catalog.json"),
+                *("calculator/pipeline/*.py", "calculator/web/coverage.py"),
+            ),
+            ("build/coverage.json",),
+        ),
+        Step(
             "figures",
             figures,
             (
@@ -588,6 +602,7 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             prerender,
             (
                 *("build/answers/*", "build/app/catalog.json", "build/app/ajuste.whl", "build/pyodide/*"),
+                "build/coverage.json",
                 *("calculator/web/*.js", "calculator/web/prerender.mjs", "calculator/web/strings/*"),
             ),
             (

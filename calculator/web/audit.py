@@ -3,7 +3,7 @@
     python calculator/web/audit.py [es/calculator/ …]
 
 Home, calculator and prices in both languages, each three times; the median of each category counts. The site is served
-gzipped, as static hosts do. Performance is measured on this machine: on a busy one it tells of the neighbours too, so the
+gzipped, as static hosts do. Performance is measured here: on a busy machine it tells of the neighbours too, so the
 machine's own index is printed beside it (a quiet desk has 1500 or more).
 
 Lighthouse brings a hundred packages that nothing else needs. It is locked apart, in calculator/web/lighthouse/, and

@@ -8,12 +8,16 @@ import { applied, difference, MOST, renderCompare } from "./compare.js";
 import { FIELDS, flatten, METHODS, OTHER_METHODS, unflatten } from "./fields.js";
 import { renderForm } from "./form.js";
 import { readNumber } from "./format.js";
+import { html } from "./html.js";
 import { fetchConfig, hubName } from "./hub.js";
 import { fromFragment, toFragment } from "./link.js";
-import { html } from "./html.js";
+import * as messages from "./messages.js";
 import { modelNamed } from "./models.js";
 import { morph } from "./morph.js";
-import { renderAnswer, renderStrip, summarize } from "./render.js";
+import { summarize } from "./judge.js";
+import { renderAnswer, renderStrip } from "./render.js";
+import { copy, download, offersCsv, summary } from "./share.js";
+import { watch } from "./strip.js";
 import { View } from "./text.js";
 
 /** @typedef {import("./fields.js").Flat} Flat */
@@ -97,7 +101,7 @@ class Calculator {
       broken: () => this.broken(),
     });
     this.listen();
-    this.watch();
+    watch(root, this.find("#aj-strip"), () => this.find("#verdict"));
     this.arrive();
   }
 
@@ -186,7 +190,7 @@ class Calculator {
     if (number === null) {
       this.drafts[name] = value;
       this.faults[name] = { message: this.view.say(kind === "integer" ? "error.integer" : "error.number"), suggestions: [] };
-      return this.render();
+      return this.faulty();
     }
     if (echo) this.echoes[name] = this.view.format.plain(number);
     this.set({ [name]: number });
@@ -223,7 +227,7 @@ class Calculator {
       } catch (error) {
         this.drafts.model = typed.slice(0, 80);
         this.faults.model = { message: this.view.say("error.config", { detail: String(/** @type {Error} */ (error).message) }), suggestions: [] };
-        this.render();
+        this.faulty();
       }
       return;
     }
@@ -366,7 +370,7 @@ class Calculator {
 
   /** @param {Element} button */
   pressed(button) {
-    const { change, reset, undo, share, toggle, start, hub, measure, take, paste, compare, unpin } = /** @type {HTMLElement} */ (button).dataset;
+    const { change, reset, undo, share, toggle, start, hub, measure, take, copy: place, paste, compare, unpin } = /** @type {HTMLElement} */ (button).dataset;
     if (change) {
       const changes = JSON.parse(change);
       if (button.closest(".aj-levers, .aj-fixes")) {
@@ -393,6 +397,8 @@ class Calculator {
       this.paste().then((box) => box.read(paste));
     } else if (take) {
       this.takeaway(take);
+    } else if (place) {
+      this.copy(button, this.taken?.files?.[Number(place)].text ?? "", this.view.say("takeaway.copied"));
     } else if (measure) {
       this.measured(measure);
     } else if (share) {
@@ -431,7 +437,10 @@ class Calculator {
   ask() {
     this.render();
     const text = this.text();
-    if (text === this.asked && this.answer) return;
+    if (text === this.asked && this.answer) {
+      if (text === this.shown && !Object.keys(this.faults).length) this.settle();
+      return;
+    }
     this.asked = text;
     this.root.dataset.busy = "true";
     if (this.saver && this.engine.state === "off") return this.offer();
@@ -488,6 +497,10 @@ class Calculator {
     );
     Object.assign(this, { drafts: {}, echoes: {}, faults: {}, undo: [], filled: {} });
     if (found?.pins.length && !this.pins.length) this.restore(found.pins).catch(() => {}); // without Python: nothing to compare
+    if (this.quote()) {
+      this.dim(true);
+      this.status(null);
+    }
     this.ask();
   }
 
@@ -533,11 +546,11 @@ class Calculator {
     this.root.dataset.busy = "false";
     if (!answer.ok) return this.refused(answer.error);
     this.faults = Object.fromEntries(Object.entries(this.faults).filter(([name]) => name in this.drafts && name !== "model"));
-    this.status(null);
     this.show(answer, request, "live");
+    this.status(null);
     const { version, data, middles } = this.now();
     if (location.hash && request === this.text() && this.fragment() !== "#" && fromFragment(location.hash)) {
-      if (this.then) this.compare();
+      if (this.then) this.status(messages.moved(this.then, middles, this.view));
       else history.replaceState(null, "", this.fragment({ version, data, middles }));
     }
     clearTimeout(this.speech);
@@ -562,40 +575,37 @@ class Calculator {
     return { version: versions.estimator, data: versions.data, middles: summarize(this.answer, this.view).middles };
   }
 
-  /** Says what moved since a link was made. */
-  compare() {
-    const { view } = this;
-    const { format } = view;
-    const then = /** @type {import("./link.js").Then} */ (this.then);
-    const writers = [format.gib, format.duration, format.usd].map((f) => f.bind(format));
-    const now = this.now();
-    const words = (/** @type {(number | null)[]} */ middles) => middles.map((m, i) => (m === null ? "—" : writers[i](m))).join(" · ");
-    const [before, after] = [words(then.middles), words(now.middles.map((m) => (m === null ? null : Number(m.toPrecision(3)))))];
-    const text =
-      before === after
-        ? view.say("state.thenUnchanged", { date: format.date(then.data) })
-        : view.say("state.then", { then: before, now: after });
-    this.status(html`<p>${text}</p>`);
-  }
-
   /** @param {{code: string, field: string, message: Record<string, string>, suggestions: string[]}} error */
   refused(error) {
     const { view } = this;
     const field = error.field in FIELDS || !error.field.startsWith("model.") ? error.field : "model";
+    this.then = null;
     const values = error.code === "unknown-field" ? [] : error.suggestions;
     this.faults[field] = {
       message: error.message[view.language],
       suggestions: values.map((value) => ({ field, value, label: view.value(field, value) })),
       hub: field === "model" ? hubName(String(this.request.model)) : null,
     };
-    this.status(null);
+    this.faulty();
+  }
+
+  /** A field is wrong: what is in view answers the question before. */
+  faulty() {
+    clearTimeout(this.slow);
     this.dim(true);
+    this.status(messages.faulty(this.view));
     this.render();
   }
 
   speak() {
     const { sentence, memory, time, bill } = summarize(this.answer, this.view);
     this.find("#aj-live").textContent = this.view.say("live.sentence", { verdict: sentence, memory, time, bill });
+  }
+
+  /** The answer in view is the question's. */
+  settle() {
+    this.dim(false);
+    this.status(null);
   }
 
   // What is seen
@@ -619,46 +629,42 @@ class Calculator {
 
   /** @param {boolean} stale */
   dim(stale) {
-    this.find("#aj-answer").classList.toggle("aj-stale", stale);
+    for (const part of ["#aj-answer", "#aj-strip"]) this.find(part).classList.toggle("aj-stale", stale);
+    this.find("#aj-strip").dataset.before = stale ? this.view.say("state.before") : "";
     this.find("#aj-answer").setAttribute("aria-busy", String(stale && this.engine.state !== "broken"));
+    // A link brings its own figures: they stand in for another question's answer.
+    this.find("#aj-answer").hidden = stale && this.quote() !== null;
+  }
+
+  /** The figures of the link that was opened, until its answer is here. */
+  quote() {
+    return this.then && this.shown !== this.text() ? messages.quoted(this.then, this.view) : null;
   }
 
   /** @param {import("./html.js").Html | null} content */
   status(content) {
     const box = this.find("#aj-status");
-    box.hidden = !content;
-    morph(box, String(content ?? ""));
-  }
-
-  /** @param {number} bytes */
-  megabytes(bytes) {
-    return `${this.view.format.number(bytes / 1e6, 1)}\u00a0MB`;
+    const quote = this.quote();
+    box.hidden = !content && !quote;
+    morph(box, `${quote ?? ""}${content ?? ""}`);
   }
 
   /** @param {{sent: number, total: number} | null} progress */
   loading(progress) {
     this.progress = progress; // for who changes something while a slow line is silent
     if (this.text() === this.shown) return; // the answer in view is the right one: nobody waits
-    const { view } = this;
-    const words = progress
-      ? view.say("state.download", { done: this.megabytes(progress.sent), total: this.megabytes(progress.total) })
-      : view.say("state.start");
-    this.status(html`<p><b>${view.say("state.previous")}.</b> ${words}</p><progress max="1" value="${progress ? progress.sent / progress.total : 1}" aria-label="${words}"></progress>`);
+    this.status(messages.loading(progress, this.view, !this.quote()));
   }
 
   offer() {
-    const { view } = this;
     this.dim(true);
-    this.status(html`<p>${view.say("state.saver", { total: this.megabytes(this.progress?.total ?? 0) })}</p>
-      <p><button type="button" data-start="1">${view.say("state.saverButton")}</button></p>`);
+    this.status(messages.saver(this.progress?.total ?? 0, this.view));
   }
 
   broken() {
-    const { view } = this;
     this.dim(this.text() !== this.shown);
     if (this.text() !== this.shown && this.shown !== "") this.preset(this.text());
-    this.status(html`<p>${view.say("state.broken")}</p><pre><code>python -m ajuste '${this.text()}'</code></pre>
-      <p><button type="button" data-start="1">${view.say("state.retry")}</button></p>`);
+    this.status(messages.broken(this.text(), this.view));
   }
 
   /**
@@ -672,79 +678,14 @@ class Calculator {
     if (what === "pin") return this.pin();
     if (what === "json") return download("ajuste.json", "application/json", JSON.stringify({ request: JSON.parse(this.text()), answer: this.answer }, null, 2));
     if (what === "csv") return download("ajuste.csv", "text/csv", offersCsv(this.answer));
-    const text = what === "link" ? link : this.summary(link);
-    const label = button.textContent;
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = view.say(what === "link" ? "share.copied" : "share.summaryCopied");
-      setTimeout(() => (button.textContent = label), 2000);
-    } catch {
-      this.status(html`<p>${view.say("share.failed", { text })}</p>`);
-    }
+    const text = what === "link" ? link : summary(this.root, link);
+    await this.copy(button, text, view.say(what === "link" ? "share.copied" : "share.summaryCopied"));
   }
 
-  /**
-   * Four lines and the link, for a chat.
-   * @param {string} link
-   */
-  summary(link) {
-    const lines = ["#verdict h2", "#verdict p", ".aj-numbers", "#picks li"].map((part) => {
-      const found = /** @type {Element | undefined} */ (this.root.querySelector(part)?.cloneNode(true));
-      for (const element of found?.querySelectorAll(".aj-links, a, svg") ?? []) element.remove(); // words of links without their links
-      return [...(found?.querySelectorAll("dt, dd:not(.aj-note)") ?? [])].map((e) => e.textContent?.trim()).filter(Boolean).join(" ") || found?.textContent?.trim();
-    });
-    return [...lines, link].filter(Boolean).map((line) => String(line).replace(/\s+/g, " ")).join("\n");
+  /** @param {Element} button @param {string} text @param {string} copied */
+  async copy(button, text, copied) {
+    await copy(button, text, copied).catch(() => this.status(html`<p>${this.view.say("share.failed", { text })}</p>`));
   }
-
-  /** On a phone a strip repeats the answer while it is out of sight and no keyboard is open. */
-  watch() {
-    const strip = this.find("#aj-strip");
-    let away = false;
-    const show = () => {
-      const keyboard = window.visualViewport ? window.visualViewport.height < window.innerHeight * 0.75 : false;
-      const typing = document.activeElement instanceof HTMLInputElement && document.activeElement.type === "text" && navigator.maxTouchPoints > 0;
-      strip.hidden = !away || keyboard || typing || !strip.childElementCount;
-    };
-    new IntersectionObserver(([entry]) => {
-      away = !entry.isIntersecting;
-      show();
-    }).observe(this.find("#verdict"));
-    window.visualViewport?.addEventListener("resize", show);
-    this.root.addEventListener("focusin", show);
-    this.root.addEventListener("focusout", show);
-    strip.addEventListener("click", (event) => {
-      event.preventDefault();
-      this.find("#verdict").scrollIntoView({ block: "center" });
-    });
-  }
-}
-
-/**
- * Hands a text over as a file.
- * @param {string} name
- * @param {string} type
- * @param {string} text
- */
-function download(name, type, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/**
- * The offers as a table: raw numbers, names of the contract.
- * @param {any} answer
- */
-function offersCsv(answer) {
-  const rows = answer.offers.map((/** @type {any} */ offer) => flatten(offer));
-  const columns = Object.keys(rows[0] ?? {});
-  const cell = (/** @type {unknown} */ value) => {
-    const text = value === null || value === undefined ? "" : Array.isArray(value) ? value.join(" ") : String(value);
-    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return [columns.join(","), ...rows.map((/** @type {Flat} */ row) => columns.map((name) => cell(row[name])).join(","))].join("\r\n");
 }
 
 /** Whether a JSON file is a launcher's or a trainer's, by keys that no dataset has. @param {File} file */

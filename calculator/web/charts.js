@@ -211,3 +211,31 @@ function labelsOf(points, x, y) {
   }
   return placed;
 }
+
+/**
+ * Expected bill on spot by the minutes between saves (logarithmic), against on-demand as a level line.
+ * @param {View} view
+ * @param {{minutes: number, usd: number}[]} points from few saves to many
+ * @param {number | null} flat bill on demand
+ * @param {{description: string, minutes: string, usd: string, flat: string}} words
+ */
+export function spotChart(view, points, flat, words) {
+  const { format } = view;
+  const [left, right] = [Math.min(...points.map((p) => p.minutes)) / 1.2, Math.max(...points.map((p) => p.minutes)) * 1.2];
+  const { end, ticks } = axis(Math.max(flat ?? 0, ...points.map((p) => p.usd)));
+  const x = (/** @type {number} */ minutes) => at(Math.log(minutes / left) / Math.log(right / left));
+  const y = (/** @type {number} */ usd) => at(1 - usd / end);
+  return html`<svg class="aj-chart aj-plot" width="100%" height="220" role="img" aria-label="${words.description}">
+    <text class="aj-tick" x="0" y="12">${words.usd}</text>
+    <text class="aj-tick" x="100%" y="216" text-anchor="end">${words.minutes}</text>
+    <svg x="10%" y="20" width="88%" height="160" overflow="visible">
+      ${ticks.map((tick) => html`<line class="aj-grid-line" x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>
+        <text class="aj-tick" x="-8" y="${y(tick)}" text-anchor="end" dominant-baseline="central">${format.figures(tick, 2)}</text>`)}
+      ${decades(left, right).map((tick) => html`<text class="aj-tick" x="${x(tick)}" y="176" text-anchor="middle">${format.figures(tick, 1)}</text>`)}
+      ${flat !== null && html`<line class="aj-level" x1="0" x2="100%" y1="${y(flat)}" y2="${y(flat)}"/>
+        <text class="aj-label" x="100%" y="${y(flat)}" dy="-6" text-anchor="end">${words.flat} ${format.usd(flat)}</text>`}
+      ${points.slice(1).map((p, i) => html`<line class="aj-front" x1="${x(points[i].minutes)}" y1="${y(points[i].usd)}" x2="${x(p.minutes)}" y2="${y(p.usd)}"/>`)}
+      ${points.map((p) => html`<circle class="aj-point" cx="${x(p.minutes)}" cy="${y(p.usd)}" r="4"/>`)}
+    </svg>
+  </svg>`;
+}

@@ -2,7 +2,8 @@
 
 import { flatten } from "./fields.js";
 import { html } from "./html.js";
-import { changeWords, read, summarize } from "./render.js";
+import { read, summarize } from "./judge.js";
+import { changeWords } from "./levers.js";
 
 /** @typedef {import("./text.js").View} View */
 /** @typedef {import("./fields.js").Flat} Flat */

@@ -4,7 +4,8 @@ import { FIELDS, flatten, METHODS, OTHER_METHODS } from "./fields.js";
 import { html, Html } from "./html.js";
 import { toFragment } from "./link.js";
 import { renderBox } from "./reading.js";
-import { memory, read, renderSummary } from "./render.js";
+import { read } from "./judge.js";
+import { memory, renderSummary } from "./render.js";
 
 /** @typedef {import("./text.js").View} View */
 /** @typedef {import("./fields.js").Flat} Flat */

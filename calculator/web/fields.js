@@ -74,6 +74,7 @@ export const FIELDS = {
   "filters.purchase": { kind: "list" },
   "filters.providers": { kind: "list" },
   "filters.regions": { kind: "list" },
+  "filters.kinds": { kind: "list" },
   "filters.max_age_days": { kind: "integer", automatic: true },
   "filters.max_gpus": { kind: "integer" },
   "eval.examples": { kind: "integer" },

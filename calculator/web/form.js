@@ -50,7 +50,7 @@ export function renderForm(state, view) {
 export const controlId = (name) => `aj-${name.replaceAll(".", "-")}`;
 
 /** Asked below the form: beside the offers, and with a measurement. */
-const ELSEWHERE = /^filters\.(purchase|providers|regions|max_age_days|max_gpus)$|^calibration\.request$/;
+const ELSEWHERE = /^filters\.(purchase|providers|kinds|regions|max_age_days|max_gpus)$|^calibration\.request$/;
 
 class Form {
   /**
@@ -124,7 +124,7 @@ class Form {
     const { view, plan, state } = this;
     const open = state.dataOpen ?? false;
     return html`<button type="button" class="aj-data" data-toggle="data" aria-expanded="${open ? "true" : "false"}" aria-controls="aj-data">
-        <span>${view.value("framework", plan.framework)}</span> <small>${dataWords(plan, view)}</small></button>
+        <span>${view.say("data.open")}</span> <small>${view.value("framework", plan.framework)} · ${dataWords(plan, view)}</small></button>
       <div id="aj-data" class="aj-data-fields">
         ${this.field("framework")}
         <div class="aj-pair">${this.field("sequence_length")}${this.field("dataset.mean_tokens")}</div>

@@ -96,11 +96,11 @@ export class Format {
   }
 
   /**
-   * Both ends in the unit of the larger one.
+   * Both ends in the unit of the middle value, which stands beside them.
    * @param {Band} band
    */
   durationRange(band) {
-    const unit = unitOf(band.high);
+    const unit = unitOf(band.mid);
     return `${this.inUnit(band.low, unit, false)}–${this.inUnit(band.high, unit)}`;
   }
 
@@ -114,6 +114,43 @@ export class Format {
     const digits = unit === MINUTE ? this.number(Math.ceil(value)) : this.number(value, value < 9.95 ? 1 : 0);
     if (!named) return digits;
     return `${digits}${HARD_SPACE}${unit[this.language]}`;
+  }
+
+  /**
+   * Parts of a duration that add up to it as written: minutes below two days, hours above.
+   * @param {number[]} hours
+   * @returns {string[]} the parts, and their sum last
+   */
+  durationParts(hours) {
+    const whole = hours.reduce((sum, part) => sum + part, 0);
+    const unit = whole < 48 ? MINUTE : HOUR;
+    const shown = roundedParts(hours.map((part) => part / unit.hours));
+    const words = shown.map((part, i) => (part || !hours[i] ? this.number(part) : "<\u00a01"));
+    return [...words, this.number(shown.reduce((sum, part) => sum + part, 0))].map((text) => `${text}${HARD_SPACE}${unit[this.language]}`);
+  }
+
+  /**
+   * Parts of a bill that add up to it as written.
+   * @param {number[]} usd
+   * @returns {string[]} the parts, and their sum last
+   */
+  usdParts(usd) {
+    const cents = roundedParts(usd.map((part) => part * 100));
+    const whole = cents.reduce((sum, part) => sum + part, 0);
+    const words = cents.map((part, i) => (part || !usd[i] ? this.locale.dollar + this.number(part / 100, 2) : `<${HARD_SPACE}${this.locale.dollar}${this.number(0.01, 2)}`));
+    return [...words, this.locale.dollar + this.number(whole / 100, 2)];
+  }
+
+  /**
+   * Parts of an amount of memory that add up to it as written: one decimal below 100 GiB.
+   * @param {number[]} gib
+   * @returns {string[]} the parts, and their sum last
+   */
+  gibParts(gib) {
+    const whole = gib.reduce((sum, part) => sum + part, 0);
+    const decimals = Math.abs(whole) < 99.95 ? 1 : 0;
+    const shown = roundedParts(gib.map((part) => part * 10 ** decimals));
+    return [...shown, shown.reduce((sum, part) => sum + part, 0)].map((part) => this.number(part / 10 ** decimals, decimals));
   }
 
   /**
@@ -179,6 +216,19 @@ export class Format {
 const MINUTE = { hours: 1 / 60, es: "min", en: "min" };
 const HOUR = { hours: 1, es: "h", en: "h" };
 const DAY = { hours: 24, es: "días", en: "days" };
+
+/**
+ * Whole numbers near the parts whose sum is the rounded sum: those cut most are rounded up first.
+ * @param {number[]} parts
+ */
+function roundedParts(parts) {
+  const whole = Math.round(parts.reduce((sum, part) => sum + part, 0));
+  const floors = parts.map(Math.floor);
+  let missing = whole - floors.reduce((sum, part) => sum + part, 0);
+  const order = parts.map((part, i) => [part - floors[i], i]).sort(([a], [b]) => b - a);
+  for (const [, i] of order) if (missing-- > 0) floors[i] += 1;
+  return floors;
+}
 
 /** @param {number} hours */
 function unitOf(hours) {

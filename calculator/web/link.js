@@ -16,7 +16,8 @@ function write(value) {
  */
 function read(text) {
   try {
-    return JSON.parse(text);
+    const value = JSON.parse(text);
+    return typeof value === "number" && !Number.isFinite(value) ? text : value; // 1e400: Python says what is wrong with it
   } catch {
     return text;
   }

@@ -3,7 +3,8 @@
 import { renderForm } from "./form.js";
 import { html } from "./html.js";
 import { renderTools } from "./reading.js";
-import { renderAnswer, renderStrip, renderSummary, summarize } from "./render.js";
+import { summarize } from "./judge.js";
+import { renderAnswer, renderStrip, renderSummary } from "./render.js";
 
 /** @typedef {import("./text.js").View} View */
 

@@ -2,7 +2,7 @@
 //
 //     node calculator/web/prerender.mjs build
 //
-// Reads  build/app/catalog.json, build/answers/*.json, what the browser will download (for its size)
+// Reads  build/app/catalog.json, build/answers/*.json, build/coverage.json, what the browser will download (for its size)
 // Makes  build/includes/calculator.{es,en}.html, answer-summary, oom-doctor, one embed-<name> for each of docs/embeds.toml,
 //        build/app/names.json
 
@@ -41,6 +41,7 @@ const names = {
   models: byId(catalog.models, (m) => ({ name: m.name, family: m.family, hf_id: m.hf_id, parameters: m.published_parameters })),
   gpus: byId(catalog.gpus, (g) => ({ name: g.name, gb: g.memory_label_gb, vendor: g.vendor })),
   providers: byId(catalog.providers, (p) => ({ name: p.name, url: p.url })),
+  coverage: readJson(join(build, "coverage.json")),
 };
 
 /**

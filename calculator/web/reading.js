@@ -3,7 +3,7 @@
 import { cellStack } from "./charts.js";
 import { flatten } from "./fields.js";
 import { html } from "./html.js";
-import { changeWords, leverEffect } from "./render.js";
+import { changeWords, leverEffect } from "./levers.js";
 
 /** @typedef {import("./html.js").Html} Html */
 /** @typedef {import("./text.js").View} View */

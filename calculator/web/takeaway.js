@@ -29,7 +29,8 @@ export function renderTakeaway(taken, view) {
     ${taken && html`<div role="status">${taken.trouble && html`<p class="aj-fault">${taken.trouble}</p>`}
       ${taken.files?.map(({ name, text }, i) => html`<h4>${name}</h4>
         <pre tabindex="0" aria-label="${name}"><code>${text}</code></pre>
-        <p class="aj-share"><button type="button" data-take="${i}">${view.say("takeaway.download", { name })}</button></p>`)}
+        <p class="aj-share"><button type="button" data-take="${i}">${view.say("takeaway.download", { name })}</button>
+          <button type="button" data-copy="${i}" aria-label="${view.say("takeaway.copyLabel", { name })}">${view.say("takeaway.copy")}</button></p>`)}
       ${taken.refused && taken.refused.length > 0 && html`<ul>${taken.refused.map(
         ({ field, reason }) => html`<li>${view.name("field", field)}: ${reason[view.language]}</li>`,
       )}</ul>`}</div>`}`;
