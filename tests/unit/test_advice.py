@@ -222,6 +222,6 @@ def test_activation_offload_costs_what_its_bytes_take(real):
 
 
 @pytest.mark.parametrize(("gpu", "half"), [("t4-16gb", "fp16"), ("l4-24gb", "bf16")])
-def test_an_fp32_base_is_told_the_half_that_the_card_has(catalog, gpu: str, half: str):
-    advice = ask(catalog, method="lora", model="qwen2.5-0.5b", gpu=gpu)["advice"]
+def test_an_fp32_base_is_told_the_half_that_the_card_has(real, gpu: str, half: str):
+    advice = ask(real, method="lora", gpu=gpu)["advice"]
     assert next(piece for piece in advice if piece["id"] == "fp32-base")["values"]["half"] == half
