@@ -270,7 +270,7 @@ def row_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
         "headroom_gib": None if gpu.usable_gib is None else gpu.usable_gib - placement.required.mid,
         "max_micro_batch": micro_batch,
         "max_sequence_length": sequence,
-        "tokens_per_second": placement.tokens_per_second,
+        "tokens_per_second": None if placement.verdict == "no" else placement.tokens_per_second,
     }
 
 
@@ -289,6 +289,8 @@ def stay_of_interest(ranker: Ranker, ranking: Ranking, catalog: Catalog) -> Stay
     for offered in (row, *ranking.ranked):
         if offered is not None and offered.placement.count == placement.count:
             return offered.stay
+    if placement.verdict == "no":
+        placement = fitter.timed(placement, has_fast_network(gpu, catalog))
     return Stay(ranker, placement, ranker.plan.job.persistent_storage)
 
 
@@ -391,17 +393,18 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
 
 
 def spot_curve(row: Ranked | None, ranker: Ranker) -> list[dict[str, float]]:
-    """Expected bill of the spot pick's hours by how often it saves: the best number of checkpoints, halved and doubled."""
+    """Expected bill of the spot pick's hours by how often it saves: the best number of saves, halved and doubled."""
     if row is None or row.spot is None:
         return []
-    hours, n = row.stay.at(MIDDLE), ranker.plan.job.experiments
-    best = row.spot.checkpoints
+    rental = row.stay.rental(MIDDLE, on_spot=True, bridged=row.bridged)
+    hours, n, price = rental.hours, rental.experiments, row.offer.usd_per_hour
+    per_hour = (price + rental.bridged * (row.fallback - price)) * (1 + rental.servers)
     points = []
-    for count in sorted({max(1, round(best * factor)) for factor in (0, 0.125, 0.25, 0.5, 1, 2, 4, 8)}):
+    for count in sorted({max(1, round(row.spot.checkpoints * factor)) for factor in (0, 0.125, 0.25, 0.5, 1, 2, 4, 8)}):
         spot = ranker.spot(hours, "mid", row.stay.persistent, count, bridged=row.bridged)
         if spot.wall < NEVER_HOURS:
-            minutes, usd = 60 * hours.work / n / count, row.offer.usd_per_hour * spot.billed * n
-            points.append({"checkpoints": count, "interval_minutes": minutes, "usd": usd})
+            usd = row.usd + n * (spot.billed - row.spot.billed) * per_hour
+            points.append({"checkpoints": count, "interval_minutes": 60 * hours.work / n / count, "usd": usd})
     return points
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .architecture import Architecture, parameters
 from .case import Case
 from .constants import ASSUMPTIONS, MID
-from .memory import GIB, MemoryTable, fullest_table, memory_table, middle_totals, moved_totals
+from .memory import GIB, MemoryTable, fullest_table, memory_table, middle_totals, moved_totals, resident_bytes
 from .optimizer import paged_states
 from .plan import Plan
 from .sharding import stages
@@ -159,6 +159,16 @@ def spread(mid: float, moved: list[float], card: Card, factor: Range, fixed: Ran
         return Range(low, middle, high)
     share, engine = card.share, card.engine
     return Range(max(low / share, engine.low), max(middle / share, engine.mid), max(high / share, engine.high))
+
+
+def least_required(plan: Plan, arch: Architecture) -> float:
+    """Bytes that the low end of `required` is never below: what is resident, for a fraction of a table's cost.
+
+    Formula: resident × (1 + residual's low end), and 2 % for assumptions that move it.
+    """
+    card = card_of(plan, arch)
+    resident = max([resident_bytes(plan, arch, stage) for stage in stages(plan)])
+    return 0.98 * resident * (1 + card.residual.low) / card.share
 
 
 class Memory(NamedTuple):

@@ -70,6 +70,7 @@ class Case:
         self.upcast = plan.kbit_upcast and not self.casts_all
         self.has_embedding = stage in ("whole", "first")
         self.has_head = stage in ("whole", "last")
+        self.waiting_bytes: float | None = None  # see `moments.waiting`, which keeps it here
         self._tokens(plan)
         self._numerics(plan)
         self._kernels(plan)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .architecture import Architecture
 from .calibration import Calibrated
-from .card import Footprint, Range
+from .card import Footprint, Range, least_required
 from .catalog import Gpu
 from .constants import ASSUMPTIONS
 from .lengths import attended_tokens, row_tokens, rows_per_epoch
@@ -28,6 +28,9 @@ USUAL_STRATEGIES = ("ddp", "fsdp2")
 HALF_IN_FP16 = {"bf16": "fp16", "bf16-mixed": "fp16-mixed", "bf16-master": "fp16-mixed"}
 
 
+UNTIMED = Range(0.0, 0.0, 0.0)
+
+
 class Placement(NamedTuple):
     """A plan on a number of GPUs of one kind."""
 
@@ -38,25 +41,49 @@ class Placement(NamedTuple):
     accumulation: int
     verdict: str  # fits | tight | no
     required: Range  # GiB, of the whole run at that micro-batch
-    tokens_per_second: Range  # of the whole job
+    tokens_per_second: Range  # of the whole job; `UNTIMED` where it does not fit
     site: Site
 
 
 class Site:
-    """What all cards of one strategy, count and capability class share."""
+    """What all cards of one strategy, count and capability class share, worked out when it is asked for."""
 
-    def __init__(self, plan: Plan, work: Work, curves: dict[bool, Curve], calibrated: Calibrated) -> None:
-        """`curves` are shared with sites that take the same bytes."""
-        self.plan, self.work = plan, work
-        self.curves, self._calibrated = curves, calibrated
+    def __init__(self, plan: Plan, arch: Architecture, calibrated: Calibrated, like: Site | None = None) -> None:
+        """`like`: a site whose ranks take the same bytes."""
+        self.plan, self.arch = plan, arch
+        self._calibrated, self._like = calibrated, like
+        self._curves: dict[bool, Curve] = like._curves if like else {}
+        self._work: Work | None = None
+        self._least: float | None = None
 
-    def curve(self, accumulates: bool, arch: Architecture) -> Curve:
+    @property
+    def work(self) -> Work:
+        """What a rank computes and moves."""
+        if self._work is None:
+            plan, like = self.plan, self._like
+            if like is None:
+                self._work = work_of(plan, self.arch)
+            else:
+                same = like.plan.parallel.data_ranks == plan.parallel.data_ranks
+                work = like.work if same else on_more_ranks(like.work, plan)
+                self._work = work._replace(compute=compute_of(plan))
+        return self._work
+
+    def curve(self, accumulates: bool) -> Curve:
         """Required memory, with or without gradients that wait for the next micro-batch."""
-        found = self.curves.get(accumulates)
+        found = self._curves.get(accumulates)
         if found is None:
             plan = self.plan.replace(grad_accum=2 if accumulates else 1)
-            found = self.curves[accumulates] = Curve(Footprint(plan, arch), self._calibrated)
+            found = self._curves[accumulates] = Curve(Footprint(plan, self.arch), self._calibrated)
         return found
+
+    def is_too_large_for(self, room: float) -> bool:
+        """Whether what is resident alone leaves no doubt that it does not fit."""
+        if self._calibrated.memory_width != 1.0:
+            return False
+        if self._least is None:
+            self._least = least_required(self.plan, self.arch)
+        return self._least > room
 
 
 def verdict(required: Range, usable_gib: float | None, label_gb: float = 0.0) -> str:
@@ -130,10 +157,8 @@ class Fitter:
         # bf16 and fp16 take the same bytes, and so do copies on any number of GPUs: only the arithmetic differs.
         for (n, other, kind, _), site in self._sites.items():
             if other == strategy and kind == attention and (n == count or (strategy == "ddp" and n > 1)):
-                work = site.work if n == count else on_more_ranks(site.work, plan)
-                work = work._replace(compute=compute_of(plan))
-                return Site(plan, work, site.curves, self.calibrated)
-        return Site(plan, work_of(plan, self.arch), {}, self.calibrated)
+                return Site(plan, self.arch, self.calibrated, site)
+        return Site(plan, self.arch, self.calibrated)
 
     def place(self, gpu: Gpu, count: int, fast_network: bool = False) -> Placement:
         """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried.
@@ -145,15 +170,21 @@ class Fitter:
         key = (gpu.id, count, fast_network)
         found = self._placed.get(key)
         if found is None:
-            first, *others = self.strategies(count)
-            if first == "ddp" and others and self.place(gpu, 1).verdict == "no":
-                first, *others = others  # copies need as much as one, and their buffers
-            found = self._place(gpu, count, first, fast_network)
-            for strategy in others:
+            *leaner, last = self.strategies(count)
+            if leaner and leaner[0] == "ddp" and self.place(gpu, 1).verdict == "no":
+                leaner.pop(0)  # copies need as much as one, and their buffers
+            room = (gpu.usable_gib or gpu.memory_label_gb) * GIB
+            for strategy in leaner:
+                if self.site(count, strategy, gpu).is_too_large_for(room):
+                    continue
+                placed = self._place(gpu, count, strategy, fast_network)
+                if found is None or found.verdict == "no" or placed.verdict == "fits":
+                    found = placed
                 if found.verdict == "fits":
                     break
-                placed = self._place(gpu, count, strategy, fast_network)
-                if found.verdict == "no" or placed.verdict == "fits":
+            if found is None or found.verdict != "fits":
+                placed = self._place(gpu, count, last, fast_network)
+                if found is None or found.verdict == "no" or placed.verdict == "fits":
                     found = placed
             self._placed[key] = found
         return found
@@ -162,20 +193,17 @@ class Fitter:
         site = self.site(count, strategy, gpu)
         plan = site.plan
         micro_batch, accumulate, required = self._batch(site, gpu)
-        row, attended = self._row(plan, micro_batch)
-        reached = self._speeds(site, gpu, micro_batch * row, attended, accumulate, fast_network)
-        residual = residual_of(plan)
-        return Placement(
-            gpu,
-            count,
-            strategy,
-            micro_batch,
-            accumulate,
-            verdict(required, gpu.usable_gib, gpu.memory_label_gb) if runs_on(plan, gpu) else "no",
-            required,
-            self.calibrated.rate(Range(*[one * other for one, other in zip(residual, reached, strict=True)])),
-            site,
-        )
+        verdict_ = verdict(required, gpu.usable_gib, gpu.memory_label_gb) if runs_on(plan, gpu) else "no"
+        placed = Placement(gpu, count, strategy, micro_batch, accumulate, verdict_, required, UNTIMED, site)
+        return placed if verdict_ == "no" else self.timed(placed, fast_network)
+
+    def timed(self, placed: Placement, fast_network: bool = False) -> Placement:
+        """The placement with its tokens per second, which those that do not fit are given only when asked for."""
+        site, gpu, micro_batch = placed.site, placed.gpu, placed.micro_batch
+        row, attended = self._row(site.plan, micro_batch)
+        reached = self._speeds(site, gpu, micro_batch * row, attended, placed.accumulation, fast_network)
+        band = [one * other for one, other in zip(residual_of(site.plan), reached, strict=True)]
+        return placed._replace(tokens_per_second=self.calibrated.rate(Range(*band)))
 
     def _speeds(
         self, site: Site, gpu: Gpu, tokens: float, attended: float, accumulate: int, fast_network: bool
@@ -225,19 +253,19 @@ class Fitter:
         if plan.micro_batch is not None:
             batch = plan.micro_batch
             accumulate = plan.grad_accum if plan.optimizer_in_backward else accumulation(total or batch, batch, ranks)
-            curve = site.curve(accumulate > 1, self.arch)
+            curve = site.curve(accumulate > 1)
         else:
             # As few micro-batches as memory allows; with more than one, gradients wait between them.
             each, accumulate = max(1, min(total or Footprint.LARGEST_BATCH, self.rows) // ranks), 1
-            batch, curve = each, site.curve(False, self.arch)
+            batch, curve = each, site.curve(False)
             if usable is None or curve.required(batch).high > usable * GIB:
                 if not plan.optimizer_in_backward:
-                    curve = site.curve(True, self.arch)
+                    curve = site.curve(True)
                 batch = max(1, min(each, curve.largest_batch(usable)))
                 if total is not None and not plan.optimizer_in_backward:
                     batch = even_batch(each, batch)
                     accumulate = accumulation(each, batch, 1)
-                    curve = site.curve(accumulate > 1, self.arch)
+                    curve = site.curve(accumulate > 1)
         low, mid, high = curve.required(batch)
         return batch, accumulate, Range(low / GIB, mid / GIB, high / GIB)
 
@@ -257,7 +285,7 @@ class Fitter:
 
     def curve(self, placement: Placement) -> Curve:
         """The memory curve that a placement was solved on."""
-        return placement.site.curve(placement.accumulation > 1, self.arch)
+        return placement.site.curve(placement.accumulation > 1)
 
     def largest(self, placement: Placement) -> tuple[int, int | None]:
         """Largest micro-batch, and longest sequence at the plan's own, that fit; 0 = none, null = of any length.

@@ -133,7 +133,7 @@ def more_gpus(wanted: Wanted, fitter: Fitter) -> list[dict[str, Any]]:
         if placed.verdict == "fits":
             parallel = {"gpus_per_node": count, "strategy": placed.strategy}
             saved = placement.required.mid - placed.required.mid
-            return [_hardware(wanted, {"parallel": parallel}, placed) | {"saves_gib": saved}]
+            return [_hardware(wanted, {"parallel": parallel}, placed, fitter) | {"saves_gib": saved}]
     return []
 
 
@@ -147,11 +147,11 @@ def another_gpu(wanted: Wanted, fitter: Fitter, catalog: Catalog) -> list[dict[s
     change: dict[str, Any] = {"gpu": row.placement.gpu.id}
     if row.placement.count > 1 or wanted.placement.count > 1:
         change["parallel"] = {"gpus_per_node": row.placement.count, "strategy": row.placement.strategy}
-    return [_hardware(wanted, change, row.placement) | {"usd": row.usd}]
+    return [_hardware(wanted, change, row.placement, fitter) | {"usd": row.usd}]
 
 
-def _hardware(wanted: Wanted, change: dict[str, Any], placed: Placement) -> dict[str, Any]:
-    slowdown = wanted.placement.tokens_per_second.mid / placed.tokens_per_second.mid
+def _hardware(wanted: Wanted, change: dict[str, Any], placed: Placement, fitter: Fitter) -> dict[str, Any]:
+    slowdown = fitter.timed(wanted.placement).tokens_per_second.mid / placed.tokens_per_second.mid
     return {"change": change, "saves_gib": 0.0, "slowdown": slowdown, "fits": True}
 
 

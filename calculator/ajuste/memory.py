@@ -196,6 +196,12 @@ def middle_totals(plan: Plan, arch: Architecture, stage: str) -> tuple[float, ..
     return tuple(map(sum, zip(*[column(name, c, moments) for name in TERMS], strict=True)))
 
 
+def resident_bytes(plan: Plan, arch: Architecture, stage: str) -> float:
+    """What is there from the first step on, whatever the batch. Unit: bytes. Formula: weights + states."""
+    c = Case(plan, arch, MID, stage)
+    return sum([term(c) for terms in (RESIDENT, STATES) for term in terms.values()])
+
+
 def fullest_table(plan: Plan, arch: Architecture) -> MemoryTable:
     """The table of the fullest rank: the only one, or the fullest stage of a pipeline or layer split."""
     tables = [memory_table(plan, arch, MID, stage) for stage in sharding.stages(plan)]

@@ -58,10 +58,12 @@ def waiting(c: Case) -> float:
 
     Offloaded to the host, two layers' worth stays: the one leaving and the one coming back.
     """
-    per_token = sum([y.count * activations.waiting_per_token(c, y) for y in c.arch.layers])
-    total = per_token * c.tokens * c.trained_layers / c.depth
-    total += 0.0 if c.checkpointed else c.depth * expert_copies(c)
-    return total * min(1.0, 2 / c.depth) if c.plan.activation_offload else total
+    if c.waiting_bytes is None:
+        per_token = sum([y.count * activations.waiting_per_token(c, y) for y in c.arch.layers])
+        total = per_token * c.tokens * c.trained_layers / c.depth
+        total += 0.0 if c.checkpointed else c.depth * expert_copies(c)
+        c.waiting_bytes = total * min(1.0, 2 / c.depth) if c.plan.activation_offload else total
+    return c.waiting_bytes
 
 
 def other_micro_batches(c: Case) -> float:
