@@ -212,7 +212,7 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
 # ------------------------------------------------------------------------------------------------ largest batch
 
 
-Rows = list[tuple[float, ...]]  # coefficients of the instants that can be the largest
+Rows = list[tuple[float, ...]]  # numbers of each instant, or coefficients of those that can be the largest
 
 
 class Footprint:
@@ -225,10 +225,14 @@ class Footprint:
     LARGEST_BATCH = 65_536
     LONGEST = 16_777_216
 
-    def __init__(self, plan: Plan, arch: Architecture) -> None:
+    def __init__(self, plan: Plan, arch: Architecture, like: Footprint | None = None) -> None:
+        """`like`: of the same strategy, on another number of GPUs or with gradients that wait: batch and length add to
+        it what they add to this one, so that one table does where four were needed."""
         self.plan = plan
         self.card = card_of(plan, arch)
         self._arch = arch
+        self._like = like if plan.parallel.pp == 1 else None  # a pipeline holds as many micro-batches as accumulate
+        self._evaluated: dict[tuple[int, int], Rows] = {}
         self._shifts: list[tuple[float, ...]] | None = None
         self._near = [self._scenarios(plan.sequence_length, batch) for batch in (1, 2)]
         # At the plan's own sequence only the micro-batch varies: base + slope · B.
@@ -279,8 +283,27 @@ class Footprint:
             found = self._known[key] = spread(mid, moved, self.card, self.card.slack, self.card.fixed)
         return found
 
-    def _scenarios(self, sequence: int, batch: int) -> list[tuple[float, ...]]:
+    def _scenarios(self, sequence: int, batch: int) -> Rows:
         """Totals of all instants of all candidate ranks: in the middle, then with each assumption at each end."""
+        found = self._evaluated.get((sequence, batch))
+        if found is None:
+            found = self._as_the_other(sequence, batch) or self._from_tables(sequence, batch)
+            self._evaluated[sequence, batch] = found
+        return found
+
+    def _as_the_other(self, sequence: int, batch: int) -> Rows | None:
+        """The totals at one sequence of the plan's own length, and what the other's grow by from there."""
+        own, other = self.plan.sequence_length, self._like
+        if other is None or (sequence, batch) == (own, 1):
+            return None
+        start, before, after = self._scenarios(own, 1), other._scenarios(own, 1), other._scenarios(sequence, batch)
+        if [len(row) for row in start] != [len(row) for row in before]:
+            return None
+        return [
+            tuple([a + c - b for a, b, c in zip(*rows, strict=True)]) for rows in zip(start, before, after, strict=True)
+        ]
+
+    def _from_tables(self, sequence: int, batch: int) -> Rows:
         plan, arch = self.plan.replace(sequence_length=sequence, micro_batch=batch), self._arch
         if self._shifts is not None:
             middle = sum([middle_totals(plan, arch, stage) for stage in stages(plan)], ())

@@ -48,8 +48,16 @@ class Placement(NamedTuple):
 class Site:
     """What all cards of one strategy, count and capability class share, worked out when it is asked for."""
 
-    def __init__(self, plan: Plan, arch: Architecture, calibrated: Calibrated, like: Site | None = None) -> None:
-        """`like`: a site whose ranks take the same bytes."""
+    def __init__(
+        self,
+        plan: Plan,
+        arch: Architecture,
+        calibrated: Calibrated,
+        patterns: dict[tuple[str, str], Footprint],
+        like: Site | None = None,
+    ) -> None:
+        """`patterns`: the first footprint of each strategy; `like`: a site whose ranks take the same bytes."""
+        self._patterns = patterns
         self.plan, self.arch = plan, arch
         self._calibrated, self._like = calibrated, like
         self._curves: dict[bool, Curve] = like._curves if like else {}
@@ -74,7 +82,10 @@ class Site:
         found = self._curves.get(accumulates)
         if found is None:
             plan = self.plan.replace(grad_accum=2 if accumulates else 1)
-            found = self._curves[accumulates] = Curve(Footprint(plan, self.arch), self._calibrated)
+            pattern = (plan.parallel.strategy, plan.attention)
+            footprint = Footprint(plan, self.arch, self._patterns.get(pattern))
+            self._patterns.setdefault(pattern, footprint)
+            found = self._curves[accumulates] = Curve(footprint, self._calibrated)
         return found
 
     def is_too_large_for(self, room: float) -> bool:
@@ -107,6 +118,7 @@ class Fitter:
         self.calibrated = Calibrated()
         self.fixed_gpus, self.fixed_strategy = fixed_gpus, fixed_strategy
         self._sites: dict[tuple[int, str, str, bool], Site] = {}
+        self._patterns: dict[tuple[str, str], Footprint] = {}
         self._rates: dict[tuple[str, str, str], Rates] = {}
         self._rows: dict[int, tuple[float, float]] = {}
         self._placed: dict[tuple[str, int, bool], Placement] = {}
@@ -157,8 +169,8 @@ class Fitter:
         # bf16 and fp16 take the same bytes, and so do copies on any number of GPUs: only the arithmetic differs.
         for (n, other, kind, _), site in self._sites.items():
             if other == strategy and kind == attention and (n == count or (strategy == "ddp" and n > 1)):
-                return Site(plan, self.arch, self.calibrated, site)
-        return Site(plan, self.arch, self.calibrated)
+                return Site(plan, self.arch, self.calibrated, self._patterns, site)
+        return Site(plan, self.arch, self.calibrated, self._patterns)
 
     def place(self, gpu: Gpu, count: int, fast_network: bool = False) -> Placement:
         """The first strategy whose verdict is `fits` on these GPUs, else the first `tight`, else the last tried.

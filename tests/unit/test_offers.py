@@ -5,6 +5,7 @@ import json
 import pytest
 
 import ajuste
+from ajuste.card import Footprint
 from ajuste.catalog import day_number
 from ajuste.constants import ASSUMPTIONS
 from ajuste.fit import even_batch
@@ -412,3 +413,25 @@ def test_a_generation_server_is_billed(real):
     large, large_arch = resolve(request | {"model": "llama-3.1-70b", "rl": {"engine": "server"}}, real)
     gpu = real.gpus["a100-sxm-80gb"]
     assert [server_gpus(plan, arch, gpu), server_gpus(large, large_arch, gpu)] == [1, 2]
+
+
+@pytest.mark.parametrize("framework", ["trl", "deepspeed"])
+@pytest.mark.parametrize("method", ["qlora", "lora", "full"])
+def test_a_footprint_like_another_is_the_one_worked_out_alone(method: str, framework: str, real):
+    """On other counts, and with gradients that wait, batch and length add what they add to the first."""
+    plan, arch = resolve({"model": "llama-3.1-8b", "method": method, "framework": framework}, real)
+    for strategy in ("ddp", "zero1", "zero2", "zero3", "fsdp2"):
+        plans = [
+            plan.replace(
+                parallel=plan.parallel._replace(strategy=strategy, gpus_per_node=count),
+                grad_accum=waits,
+                optimizer_in_backward=False,
+            )
+            for count in (2, 4, 8)
+            for waits in (1, 2)
+        ]
+        first = Footprint(plans[0], arch)
+        for other in plans[1:]:
+            alone, like = Footprint(other, arch), Footprint(other, arch, first)
+            for batch, length in ((1, 2048), (7, 2048), (1, 512), (3, 100_000)):
+                assert like.required(batch, length) == pytest.approx(alone.required(batch, length), rel=1e-9)
