@@ -27,10 +27,13 @@ def stages(plan: Plan) -> tuple[str, ...]:
 
 
 def micro_batches_in_flight(plan: Plan, stage: str) -> int:
-    """Micro-batches whose activations a pipeline stage holds (one forward, one backward schedule)."""
-    if plan.parallel.pp == 1:
-        return 1
-    return min(plan.parallel.pp, plan.grad_accum) if stage == "first" else 1
+    """Micro-batches whose activations a pipeline stage holds.
+
+    Unit: micro-batches. Formula: pp in the first of `pp` stages once several are accumulated (one forward, one
+    backward; a pipeline that is not full holds fewer); one in a layer split without a schedule.
+    """
+    pipelined = plan.parallel.pp > 1 and plan.grad_accum > 1 and plan.parallel.strategy != "device-map"
+    return plan.parallel.pp if pipelined and stage == "first" else 1
 
 
 def local(arch: Architecture, plan: Plan, stage: str) -> Architecture:
@@ -122,7 +125,8 @@ def gathered_weights(c: Case, i: Instant) -> float:
         whole = c.arch.parameters * c.weight
         return min(whole, max(live * c.weight, 2 * layer_bytes(c)))
     ahead = c.plan.parallel.prefetch
-    layers = 1 + (c.a["fsdp-prefetched-layers"] if ahead is None else ahead)
+    unsaid = ahead is None or ahead >= c.depth  # or DeepSpeed's elements: FSDP counts layers
+    layers = min(c.depth, 1 + (c.a["fsdp-prefetched-layers"] if unsaid else ahead or 0))
     if c.plan.parallel.strategy == "fsdp1":
         if i.moment == "loss":
             layers = 0

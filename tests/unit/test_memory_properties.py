@@ -1,5 +1,7 @@
 """What must always hold, whatever the request: contract.md, "What must always hold"."""
 
+import math
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -107,10 +109,16 @@ def test_more_experts_never_need_less(request, experts):
     )
 
 
-@given(REQUESTS, st.sampled_from(STRATEGIES), st.sampled_from([(2, 4), (4, 8), (2, 8)]))
-@settings(max_examples=80)
-def test_more_ranks_never_need_more(request, strategy, counts):
-    fewer, more = ({"strategy": strategy, "gpus_per_node": count} for count in counts)
+SPLITS = ({}, {"tp": 2}, {"pp": 2}, {"cp": 2}, {"sp": 2}, {"tp": 2, "pp": 4})
+
+
+@given(REQUESTS, st.sampled_from(STRATEGIES), st.sampled_from(SPLITS), st.sampled_from([(2, 4), (4, 8), (2, 8)]))
+@settings(max_examples=120)
+def test_more_ranks_never_need_more(request, strategy, split, counts):
+    """From two shards up: the first that is gathered brings what gathers it."""
+    fewer, more = (
+        {"strategy": strategy, "gpus_per_node": count * math.prod(split.values())} | split for count in counts
+    )
     no_more(request | {"parallel": more}, request | {"parallel": fewer})
 
 
@@ -127,6 +135,15 @@ def test_smaller_weights_and_states_from_full_to_lora_to_qlora(request):
         names = ("weights", "quantisation_constants", "adapters", *STATES)
         held[method] = sum(table.columns[name][-1] for name in names)
     assert held["qlora"] <= held["lora"] <= held["full"]
+
+
+@given(REQUESTS, st.sampled_from(("none", *STRATEGIES, "device-map")), st.sampled_from(SPLITS), st.integers(3, 64))
+@settings(max_examples=60)
+def test_accumulation_beyond_two_changes_nothing(request, strategy, split, steps):
+    """Nor in a pipeline: it is counted as full."""
+    parallel = split | {"strategy": strategy, "gpus_per_node": 2 * math.prod(split.values())}
+    twice, often = (planned(request | {"grad_accum": n, "parallel": parallel}) for n in (2, steps))
+    assert fullest_table(*twice).totals == fullest_table(*often).totals
 
 
 @given(REQUESTS, st.integers(3, 64))
