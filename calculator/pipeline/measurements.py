@@ -324,8 +324,6 @@ def swift(row: Row) -> Request:
         raise NotOfferedError("a rounded figure in a script's header; the data set's lengths are not known")
     if row["method"] in ("lisa", "llamapro"):
         raise NotOfferedError(f"{row['method']} is not offered")
-    if "quantize" in row["note"] and row["method"] == "galore":
-        raise NotOfferedError("GaLore with quantized states is not offered")
     if row["base_precision"] in ("aqlm-2bit", "nf4 (unsloth 4bit)"):
         raise NotOfferedError(f"{row['base_precision']}: not offered, or its rank is not stated")
     tuners, cap = "exp " in row["note"], _number(row, "sequence_length")
@@ -341,6 +339,8 @@ def swift(row: Row) -> Request:
     }
     if row["method"] in ("full", "galore"):
         request |= {"method": row["method"], "precision": "bf16"}
+        if "+quantize" in row["note"]:  # `galore_quantization`: q_galore_torch's AdamW with 8-bit moments
+            request["optimizer"] = "adamw-8bit"
     elif row["method"].startswith("adapter"):
         request |= {"method": "adapter", "bottleneck": 128, "base_dtype": "bf16", "autocast": True}
     else:
