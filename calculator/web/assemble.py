@@ -22,7 +22,7 @@ import sys
 import time
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html.parser import HTMLParser
@@ -92,10 +92,14 @@ def key_of(step: Step) -> str:
     return total.hexdigest()
 
 
+def stamp_of(step: Step) -> Path:
+    """Return the file that holds the key of a step's last run."""
+    return BUILD / "stamps" / step.name.replace(" ", "-")
+
+
 def perform(step: Step) -> bool:
     """Run a step unless it is already done; print one line. Return whether it ran."""
-    stamp = BUILD / "stamps" / step.name.replace(" ", "-")
-    key = key_of(step)
+    stamp, key = stamp_of(step), key_of(step)
     if stamp.exists() and stamp.read_text() == key and all((ROOT / made).exists() for made in step.makes):
         print(f"  {step.name:12} unchanged", flush=True)
         return False
@@ -630,15 +634,12 @@ STAGES: tuple[tuple[Step, ...], ...] = (
 )
 
 
-@bootstrap.one_at_a_time("build")
-def build() -> None:
-    """Run every step that has something to do."""
-    started = time.perf_counter()
-    for stage in STAGES:
-        side_by_side(stage)
+def stages() -> Iterator[tuple[Step, ...]]:
+    """Every stage in its order; the last two know what they depend on only when the ones before are done."""
+    yield from STAGES
     environment = tuple(f"{name}={value}" for name, value in page_environment().items())
     common = ("mkdocs*.yml", "docs/theme/**/*", "build/includes/*")
-    side_by_side(
+    yield tuple(
         Step(f"pages {one}", partial(pages, one), (f"docs/{one}/**/*", *common), (f"build/pages/{one}",), environment)
         for one in LANGUAGES
     )
@@ -650,8 +651,34 @@ def build() -> None:
         "calculator/web/root/*",
         "calculator/smoke/*",
     )
-    perform(Step("site", assemble, reads, ("site/index.html",), environment))
+    yield (Step("site", assemble, reads, ("site/index.html",), environment),)
+
+
+@bootstrap.one_at_a_time("build")
+def build() -> None:
+    """Run every step that has something to do."""
+    started = time.perf_counter()
+    for stage in stages():
+        side_by_side(stage)
     print(f"site/ stands, {time.perf_counter() - started:.1f} s", flush=True)
+
+
+@bootstrap.one_at_a_time("build")
+def outdated() -> list[str]:
+    """Name the steps whose inputs have changed since they ran. The day after, a build is as good as it was."""
+    if not (BUILD / "stamps").is_dir():
+        return ["all"]
+    yesterday = (datetime.date.fromisoformat(AS_OF) - datetime.timedelta(days=1)).isoformat()
+
+    def earlier(step: Step) -> Step:
+        return step._replace(settings=tuple(yesterday if one == AS_OF else one for one in step.settings))
+
+    return [
+        step.name
+        for stage in stages()
+        for step in stage
+        if not (stamp_of(step).exists() and stamp_of(step).read_text() in (key_of(step), key_of(earlier(step))))
+    ]
 
 
 def main(words: list[str]) -> int:

@@ -58,6 +58,17 @@ STATES: dict[str, Callable[[Page], None]] = {
 }
 
 
+def whole(page: Page, path: Path) -> None:
+    """Take the whole page: in a window as tall as it, since what is out of view is not painted."""
+    size = page.viewport_size
+    for _ in range(2):  # what comes into view takes its own height
+        height = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({"width": size["width"], "height": height})
+        page.wait_for_timeout(SETTLED_MS)
+    page.screenshot(path=path)
+    page.set_viewport_size(size)
+
+
 def main(words: list[str]) -> int:
     """Take every picture: what is in view first, and the whole page."""
 
@@ -88,7 +99,7 @@ def main(words: list[str]) -> int:
                         stem = f"{name}-{language}-{theme}-{width}"
                         page.screenshot(path=target / f"{stem}.png")
                         if name == "calculator":
-                            page.screenshot(path=target / f"{stem}-whole.png", full_page=True)
+                            whole(page, target / f"{stem}-whole.png")
                     for name, act in STATES.items():
                         stem = f"{name}-{language}-{theme}-{width}"
                         if not wanted(stem):
@@ -97,7 +108,7 @@ def main(words: list[str]) -> int:
                         page.wait_for_selector(".aj-calc[data-ready]")
                         act(page)
                         page.wait_for_timeout(SETTLED_MS)
-                        page.screenshot(path=target / f"{stem}.png", full_page=True)
+                        whole(page, target / f"{stem}.png")
                         page.goto("about:blank")  # the next question starts from the default
                 page.context.close()
         browser.close()
