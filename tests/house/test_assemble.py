@@ -1,6 +1,7 @@
 """The build's own parts, each alone: steps, archives, policies, the server."""
 
 import base64
+import datetime
 import hashlib
 import os
 import urllib.request
@@ -25,6 +26,24 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "assemble.py").touch()
     (tmp_path / "in.txt").write_text("one")
     return tmp_path
+
+
+def test_a_site_older_than_its_sources_is_noticed(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy() -> None:
+        (workshop / "out.txt").write_text((workshop / "in.txt").read_text())
+
+    step = Step("copy it", copy, ("in.*",), ("out.txt",), (assemble.AS_OF,))
+    monkeypatch.setattr(assemble, "stages", lambda: [(step,)])
+    assert assemble.outdated() == ["all"]
+    assemble.perform(step)
+    assert assemble.outdated() == []
+    (workshop / "in.txt").write_text("two")
+    assert assemble.outdated() == ["copy it"]
+    assemble.perform(step)
+    tomorrow = datetime.date.fromisoformat(assemble.AS_OF) + datetime.timedelta(days=1)
+    monkeypatch.setattr(assemble, "AS_OF", tomorrow.isoformat())
+    monkeypatch.setattr(assemble, "stages", lambda: [(step._replace(settings=(tomorrow.isoformat(),)),)])
+    assert assemble.outdated() == [], "a test that runs over midnight"
 
 
 def test_a_step_runs_again_only_when_what_it_reads_has_changed(workshop: Path) -> None:
