@@ -21,6 +21,7 @@ from urllib.parse import quote
 from ajuste import estimate, load_catalog
 from pipeline import accuracy, accuracy_figures, claims, drawings
 from pipeline.guide import INCLUDE, pages, unlisted_links
+from pipeline.measurements import read
 from pipeline.text import LANGUAGES, number, usd
 
 if TYPE_CHECKING:
@@ -113,6 +114,14 @@ class Source:
     def accuracy(self) -> accuracy.Accuracy:
         """The rows of data/measurements/, estimated."""
         return accuracy.measure(MEASUREMENTS, self.catalog)
+
+    def request(self, run: str) -> Json:
+        """A published run of data/measurements/ as a request."""
+        models = {model["hf_id"]: name for name, model in self.catalog.models.items() if model["hf_id"]}
+        reading = read(self.measurements[run], models)
+        if reading.request is None:
+            raise FigureError(f"{PRESETS}: {run}: {reading.reason}")
+        return reading.request
 
     @cached_property
     def measurements(self) -> dict[str, Row]:
@@ -413,14 +422,31 @@ def _runs(figure: Figure, lines: list[list[str]]) -> str:
 
 
 def measured_figure(figure: Figure) -> str:
-    """Published runs: what was measured, and what we compute for the same configuration."""
-    points = {point.id: point for point in figure.source.accuracy.points}
+    """Published runs: measured, computed for the same configuration, and what the job of `base` would cost today.
+
+    A row names a run of data/measurements/ by its id, or states its own request, measured GiB and address. A row that
+    does both is the run's configuration with a `change`.
+    """
     lines = []
     for row in figure.preset["rows"]:
-        if row["id"] not in points:
-            raise FigureError(f"{PRESETS}: [{figure.name}] {row['id']} is not estimated")
-        lines.append(_run(figure, row[figure.language], points[row["id"]]))
-    return _runs(figure, lines)
+        run = figure.source.measurements.get(row.get("id", ""))
+        request = merged(figure.source.request(run["id"]) if run else {}, row.get("change", {}))
+        result = figure.answer(merged(request, figure.preset["base"]))
+        measured = float(row["gib"] if "gib" in row else run["peak_gib"] if run else 0)
+        address = row.get("url") or (run["source_url"] if run else "")
+        computed = result["memory"]["allocated_gib"]["mid"]
+        lines.append(
+            [
+                figure.link(row[figure.language], merged(request, figure.preset["base"])),
+                f"[{figure.gib(measured)}]({address})",
+                figure.gib(computed),
+                figure.percent(computed / measured - 1, signed=True),
+                _hours(figure, result, result),
+                _usd(figure, result, result),
+            ]
+        )
+    heads = [figure.word(key) for key in ("row", "measured", "computed", "error", "hours", "usd")]
+    return f"{markdown_table(heads, lines)}\n<small>{figure.word('note')}</small>\n"
 
 
 def worst_figure(figure: Figure) -> str:
@@ -497,7 +523,10 @@ def quoted_figure(figure: Figure) -> str:
         if offer is not None:
             provider = figure.source.catalog.providers.get(offer["provider"], {}).get("name", offer["provider"])
             price = usd(offer["usd_per_hour"], figure.language)
-            today = [f"{price}, {escape(provider)} ({offer['checked']})", usd(offer["usd"]["mid"], figure.language)]
+            today = [
+                f"{price}, {escape(str(provider))} ({offer['checked']})",
+                usd(offer["usd"]["mid"], figure.language),
+            ]
         then = [usd(row["then"], figure.language), usd(row["then"] * hours["mid"], figure.language)]
         lines.append([figure.link(row[figure.language], request), span, *then, *today])
     head = ("row", "hours", "then", "bill-then", "now-card", "usd")
