@@ -36,9 +36,9 @@ from .spot import Market, Spot, best, every, expected, market, outage_hours, pro
 from .throughput import fed_tokens_per_second, loader_seconds
 from .wanted import Wanted
 
-FRESH_DAYS, AGEING_DAYS = 60, 120  # ux: which price leads
-CHEAPER_SHARE = 0.8  # an older price this much lower deserves a line
-FASTEST_WITHIN = 3.0  # the fastest pick costs at most this many times the cheapest
+# Which price leads.
+FRESH_DAYS, AGEING_DAYS = int(MID["price-fresh-days"]), int(MID["price-ageing-days"])
+CHEAPER_SHARE, FASTEST_WITHIN = MID["maybe-cheaper-share"], MID["fastest-within"]
 NEVER_HOURS = 1e7  # a thousand years of expected restarts: it does not end
 REASONS = (
     "does-not-fit",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .answer import estimate, significant
 from .catalog import Catalog
+from .constants import MID
 from .errors import RequestError
 from .levers import LEAST_SAVING_GIB, candidates
 from .memory import GIB, memory_table
@@ -22,13 +23,13 @@ UNITS = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.
 LONGEST_MESSAGE = 400_000  # characters: a whole log of a few ranks
 
 # From which share of the card, or GiB, a number means something.
-OTHERS_GIB, OTHERS_GUESSED_GIB = 1.0, 2.5  # guessed: this process's own CUDA context and NCCL are in there
-FRAGMENTED_SHARE = 0.05
-LAST_DROP_SHARE = 0.02
-SPILLED_SHARE = 1.02
-LIMIT_SHARE = 0.98  # a limit counts below this share of the card, and is reached from this share of itself
-LOGITS_TOLERANCE = 0.01  # sizes are printed with two decimals
-EVALUATED_EXAMPLES = 500  # where the request names none: the run did evaluate
+# Guessed: this process's own CUDA context and NCCL are in there.
+OTHERS_GIB, OTHERS_GUESSED_GIB = MID["oom-others-gib"], MID["oom-others-guessed-gib"]
+FRAGMENTED_SHARE, LAST_DROP_SHARE = MID["oom-fragmented-share"], MID["oom-last-drop-share"]
+SPILLED_SHARE = MID["oom-spilled-share"]
+LIMIT_SHARE = MID["oom-limit-share"]  # a limit counts below this share of the card, and is reached from it of itself
+LOGITS_TOLERANCE = MID["oom-size-tolerance"]
+EVALUATED_EXAMPLES = int(MID["oom-evaluated-examples"])  # where the request names none: the run did evaluate
 FIXES = 3
 ALTERING = ("sequence_length", "method", "precision")  # these train something else; the others only run it otherwise
 
