@@ -410,11 +410,15 @@ def torchtitan(row: Row) -> Request:
 
 
 def internevo(row: Row) -> Request:
-    """InternLM/InternEvo: doc/en/train_performance.md, A800, packed 2048 tokens, integers of an unstated tool."""
+    """InternLM/InternEvo: doc/en/train_performance.md, A800, packed 2048 tokens, integers of an unstated tool.
+
+    From internlm/ and configs/7B_sft.py: 16-bit gradients and an fp32 master copy (a ZeRO that grew out of
+    ColossalAI's, buckets of 2²⁹), four micro-batches, FSDP with 16-bit parameters, synchronised at each of them.
+    """
     parts = dict(re.findall(r"(tp|pp)(\d+)", row["parallelism"]))
     sharded = "fsdp=True" in row["parallelism"]
     return {
-        "framework": "megatron",
+        "framework": "deepspeed",
         "method": "full",
         "precision": "bf16-master",
         "micro_batch": _number(row, "micro_batch"),
@@ -427,6 +431,10 @@ def internevo(row: Row) -> Request:
         "loss": "default",
         "parallel": {
             "strategy": "fsdp1" if sharded else "zero1",
+            "library": "colossalai",
+            "bucket_elements": 2**29,
+            "prefetch": 1,
+            "sync_each_batch": True,
             "gpus_per_node": min(8, _ranks(row)),
             "nodes": max(1, _ranks(row) // 8),
             "tp": int(parts["tp"]),
