@@ -128,6 +128,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     stay = stay_of_interest(ranker, ranking, catalog)
     placed = stay.placement if stay else None
     cards = cards_of(fitter, catalog)
+    cells = grid(plan, catalog) if plan.mode != "find-gpu" else []
     answer: dict[str, Any] = {
         "ok": True,
         "versions": {"contract": VERSION, "estimator": __version__, "data": catalog.data},
@@ -138,7 +139,8 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "time": time_of(stay) if stay else None,
         "offers": [offer_of(row, ranker) for row in shown],
         "picks": {name: _index(shown, row) for name, row in ranking.picks.items()},
-        "grid": grid(plan, catalog) if plan.mode != "find-gpu" else [],
+        "grid": cells,
+        "budget": budget_of(plan, ranking, cells) if plan.mode == "have-budget" else None,
         "offers_total": len(ranking.ranked),
         "excluded": ranking.excluded,
         "pareto": pareto(shown),
@@ -271,6 +273,25 @@ def row_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
         "max_micro_batch": micro_batch,
         "max_sequence_length": sequence,
         "tokens_per_second": None if placement.verdict == "no" else placement.tokens_per_second,
+    }
+
+
+def budget_of(plan: Plan, ranking: Ranking, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a budget buys: whether this job is inside it, for how much, and the largest model that is, by method."""
+    row = ranking.picks["cheapest"] or (ranking.ranked[0] if ranking.ranked else None)
+    largest = {
+        cell["method"]: cell for cell in cells if cell["usd"] is not None
+    }  # smallest model first: the last stays
+    return {
+        "budget_usd": plan.job.budget_usd,
+        "deadline_h": plan.job.deadline_h,
+        "inside": row is not None,
+        "usd": row.bill.usd if row else None,
+        "hours": row.bill.hours if row else None,
+        "largest": [
+            {name: cell[name] for name in ("method", "model", "usd", "hours", "gpu", "gpus")}
+            for cell in largest.values()
+        ],
     }
 
 

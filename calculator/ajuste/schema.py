@@ -95,6 +95,7 @@ MEMORY = record(
     peak_moment=MOMENT,
     moments=rows(record(id=MOMENT, gib=NUMBER, terms=AMOUNTS)),
     terms=rows(record(id=TEXT, gib=NUMBER, formula=TEXT, assumptions=rows(TEXT))),
+    required_parts_gib=AMOUNTS,
     whole_run=record(peak_moment=MOMENT, required_gib=RANGE),
     host_ram_gib=RANGE,
     disk_gb=RANGE,
@@ -104,6 +105,8 @@ CARD = record(
     count=INTEGER,
     strategy={"enum": list(STRATEGIES)},
     micro_batch=INTEGER,
+    grad_accum=INTEGER,
+    tokens_per_second=null_or(RANGE),
     usable_gib=null_or(NUMBER),
     required_gib=RANGE,
     verdict=VERDICT,
@@ -125,6 +128,7 @@ OFFER = record(
     required_gib=RANGE,
     strategy={"enum": list(STRATEGIES)},
     micro_batch=INTEGER,
+    grad_accum=INTEGER,
     tokens_per_second=RANGE,
     hours=RANGE,
     billed_hours=RANGE,
@@ -146,6 +150,14 @@ GRID_ROW = record(
     max_sequence_length=null_or(INTEGER),
     usd=null_or(RANGE),
 )
+BUDGET = record(
+    budget_usd=NUMBER,
+    deadline_h=NUMBER,
+    inside={"type": "boolean"},
+    usd=null_or(RANGE),
+    hours=null_or(RANGE),
+    largest=rows(record(method={"enum": list(METHODS)}, model=TEXT, usd=RANGE, hours=RANGE, gpu=TEXT, gpus=INTEGER)),
+)
 PICKS = record(**{name: null_or(INTEGER) for name in ("cheapest", "fastest", "spot", "maybe_cheaper")})
 ADVICE = record(id=TEXT, severity=TEXT, values={"type": "object"})
 ERROR = record(code=TEXT, field=null_or(TEXT), message=record(es=TEXT, en=TEXT), suggestions=rows(TEXT))
@@ -161,6 +173,7 @@ ANSWERED = record(
     offers=rows(OFFER),
     picks=PICKS,
     grid=rows(GRID_ROW),
+    budget=null_or(BUDGET),
     offers_total=INTEGER,
     excluded=rows(record(reason=TEXT, count=INTEGER)),
     levers=rows(record(change={"type": "object"}, saves_gib=NUMBER, slowdown=null_or(NUMBER))),

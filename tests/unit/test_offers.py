@@ -435,3 +435,20 @@ def test_a_footprint_like_another_is_the_one_worked_out_alone(method: str, frame
             alone, like = Footprint(other, arch), Footprint(other, arch, first)
             for batch, length in ((1, 2048), (7, 2048), (1, 512), (3, 100_000)):
                 assert like.required(batch, length) == pytest.approx(alone.required(batch, length), rel=1e-9)
+
+
+def test_a_budget_is_answered_first(real):
+    """Whether the job is inside, for how much; and the largest model that is, by each method."""
+    request = {"model": "llama-3.1-8b", "method": "qlora", "mode": "have-budget"}
+    answer = ajuste.estimate(request | {"job": {"budget_usd": 5, "deadline_h": 10}}, real)
+    budget = answer["budget"]
+    assert budget["inside"]
+    assert budget["usd"] == picked(answer, "cheapest")["usd"]
+    assert budget["usd"]["mid"] <= 5
+    for row in budget["largest"]:
+        cells = [cell for cell in answer["grid"] if cell["method"] == row["method"] and cell["usd"]]
+        assert (row["model"], row["usd"]) == (cells[-1]["model"], cells[-1]["usd"])
+        assert row["usd"]["mid"] <= 5
+    none = ajuste.estimate(request | {"job": {"budget_usd": 0.01, "deadline_h": 10}}, real)["budget"]
+    assert (none["inside"], none["usd"], none["largest"]) == (False, None, [])
+    assert ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"}, real)["budget"] is None
