@@ -58,7 +58,9 @@ def default(c: Case) -> list[Point]:
     if c.plan.task in PREFERENCE and c.plan.reference in ("copy", "adapter-off"):
         forward += 4  # the policy's log-softmax waits while the reference model runs
     if c.plan.logits_shift_copy:
-        if c.arch.family in SIXTEEN_BIT_LOSS:
+        if c.arch.family == "qwen" and not c.autocast:  # its own code never turns the logits to fp32
+            forward, backward = 8, 8
+        elif c.arch.family in SIXTEEN_BIT_LOSS:
             forward, backward = (16, 12) if c.plan.autocast else (8, 8)  # autocast computes a loss in fp32
         else:
             forward += 2 if c.old_loss and written == 2 else 4

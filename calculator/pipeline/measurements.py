@@ -301,6 +301,8 @@ def qwen(row: Row) -> Request:
             "parallel": {"strategy": "zero3", "gpus_per_node": _ranks(row)},
         }
     quantized = row["method"] == "qlora"
+    if quantized:
+        request["parallel"] = {"strategy": "zero2", "gpus_per_node": 1, "bucket_elements": 200_000_000}
     return request | {
         "method": row["method"],
         "quantization": "gptq-int4" if quantized else "none",
