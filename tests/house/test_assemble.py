@@ -22,6 +22,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository of its own for steps to run in."""
     monkeypatch.setattr(assemble, "ROOT", tmp_path)
     monkeypatch.setattr(assemble, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(assemble.bootstrap, "CACHE", tmp_path / ".cache")  # its locks: a real build may be running
     monkeypatch.setattr(assemble, "__file__", str(tmp_path / "assemble.py"))
     (tmp_path / "assemble.py").touch()
     (tmp_path / "in.txt").write_text("one")
