@@ -92,7 +92,7 @@ def read_architecture(config: dict[str, Any], assumed: str | None = None) -> Arc
         embedding=embedding,
         depth=sum(layer.count for layer in layers),
         parameters=total,
-        stored_bytes=stored_bytes(outer, config, layers, embedding, total + tower.parameters),
+        stored_bytes=stored_bytes(outer, config, layers, hidden, embedding, total + tower.parameters),
     )
 
 
@@ -101,31 +101,40 @@ def parameters(architecture: Architecture) -> float:
     return architecture.parameters + architecture.vision
 
 
-# Bytes per weight, scales included, of the formats that whole repositories are published in, and who has them.
-STORED = {"fp8": (1 + 4 / 128**2, "all"), "mxfp4": (0.5 + 1 / 32, "experts")}
+# Bytes per weight, scales included, of the formats that whole repositories are published in.
+STORED = {
+    "fp8": 1 + 4 / 128**2,  # an fp32 scale for each 128 × 128
+    "mxfp4": 0.5 + 1 / 32,  # a byte for each 32
+    "bitsandbytes": 0.5 + (1 + 4 / 256) / 64,  # NF4, double quantised
+    "awq": 0.5 + 2.5 / 128,  # a 16-bit scale and a 4-bit zero for each 128
+    "gptq": 0.5 + 2.5 / 128,
+    "compressed-tensors": 0.5 + 2 / 32,  # 4 bits in groups of 32, as Kimi K2.5 has them
+}
 
 
 def stored_bytes(
-    outer: dict[str, Any], config: dict[str, Any], layers: tuple[Layer, ...], embedding: int, total: float
+    outer: dict[str, Any], config: dict[str, Any], layers: tuple[Layer, ...], hidden: int, embedding: int, total: float
 ) -> float:
     """The checkpoint as its repository has it.
 
-    Unit: bytes. Formula: 2 × N; where `quantization_config` says so, fp8 1 per linear weight + an fp32 scale for each
-    128 × 128 (DeepSeek V3, Kimi K2), mxfp4 0.5 per expert weight + a byte for each 32 (gpt-oss). With the layers that
-    only predict further tokens (`num_nextn_predict_layers`; embedding, head and a 2h × h again in each), which nobody
-    loads to train.
+    Unit: bytes. Formula: 2 × N; where `quantization_config` says so, each linear weight as `STORED`, attention apart
+    where it is said to be. With the layers that only predict further tokens (`num_nextn_predict_layers`; embedding,
+    head and a 2h × h again in each), which nobody loads to train.
     """
     further = config.get("num_nextn_predict_layers")
     if isinstance(further, int) and 0 < further < 100:
         layers = (*layers, layers[-1]._replace(count=further))
-        hidden = layers[-1].linears[0].inputs
         total += further * (layers[-1].parameters + 2 * embedding + 2 * hidden * hidden)
     quantization = outer.get("quantization_config") or config.get("quantization_config")
     method = quantization.get("quant_method") if isinstance(quantization, dict) else None
-    if method not in STORED:
+    if not isinstance(quantization, dict) or not isinstance(method, str) or method not in STORED:
         return 2.0 * total
-    each, which = STORED[method]
-    weights = sum(y.count * (y.expert_weights + (y.linear_weights if which == "all" else 0)) for y in layers)
+    each = STORED[method]
+    if quantization.get("load_in_8bit") is True or quantization.get("bits") == 8:
+        each *= 2
+    spared = quantization.get("modules_to_not_convert") or quantization.get("ignore")
+    experts_only = isinstance(spared, list) and any(isinstance(name, str) and "self_attn" in name for name in spared)
+    weights = sum(y.count * (y.expert_weights + (0 if experts_only else y.linear_weights)) for y in layers)
     return each * weights + 2.0 * (total - weights)
 
 

@@ -319,3 +319,31 @@ def test_adapters_of_fused_experts_are_those_that_peft_makes(
     model = {k: v for k, v in (SMALL | change | {"model_type": family}).items() if v is not None}
     request = {"model": model, "method": "lora", "lora": {"rank": 4, "targets": targets}, "transformers": "5.24"}
     assert estimate(request, load_catalog("{}"))["model"]["trainable_parameters"] == trainable
+
+
+PACKED_8B = 6_979_321_856  # weights of LLAMA's linears
+UNPACKED_8B = 8_030_261_248 - PACKED_8B
+
+
+@pytest.mark.parametrize(
+    ("quantization", "each"),
+    [
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 0.5 + (1 + 4 / 256) / 64),
+        ({"quant_method": "awq", "bits": 4}, 0.5 + 2.5 / 128),
+        ({"quant_method": "gptq", "bits": 8}, 2 * (0.5 + 2.5 / 128)),
+        ({"quant_method": "of tomorrow"}, 2),
+        ({"quant_method": ["fp8"]}, 2),
+        ("fp8", 2),
+    ],
+)
+def test_a_quantised_repository_is_smaller_to_download(quantization: object, each: float):
+    stored = read_architecture(LLAMA | {"quantization_config": quantization}).stored_bytes
+    assert stored == pytest.approx(each * PACKED_8B + 2 * UNPACKED_8B, rel=1e-9)
+
+
+def test_a_repository_whose_attention_is_spared_packs_its_experts_only():
+    """Kimi K2.5: 60 layers × 384 experts × 3 × 7168 × 2048 in 4 bits and a scale for each 32, 594 GB in all."""
+    text = DEEPSEEK_V3 | {"n_routed_experts": 384, "num_attention_heads": 64, "num_key_value_heads": 64}
+    text |= {"vocab_size": 163840, "first_k_dense_replace": 1, "model_type": "kimi_k2", "num_nextn_predict_layers": 0}
+    spared = {"quant_method": "compressed-tensors", "ignore": ["lm_head", "re:.*self_attn.*"]}
+    assert read_architecture(text | {"quantization_config": spared}).stored_bytes / 1e9 == pytest.approx(594, rel=0.005)
