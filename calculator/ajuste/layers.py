@@ -114,7 +114,7 @@ def block_kind(read: Reader, index: int) -> tuple[str, str] | None:
     if isinstance(letters, str) and index < len(letters):
         words = [_LETTERS.get(letter) for letter in letters]
     kind = words[index] if isinstance(words, list) and index < len(words) else None
-    if kind not in _BLOCKS:
+    if not isinstance(kind, str) or kind not in _BLOCKS:
         name = "hybrid_override_pattern" if isinstance(letters, str) else "layers_block_type"
         raise bad_config(name, f"{name} no dice todos los bloques.", f"{name} does not tell every block.")
     return _BLOCKS[kind]

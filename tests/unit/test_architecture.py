@@ -263,11 +263,15 @@ def test_hybrids_are_answered(name: str, method: str):
     assert answer["memory"]["allocated_gib"]["mid"] * 2**30 > 0.4 * HYBRIDS[name][0]
 
 
-def test_a_nemotron_whose_blocks_are_not_told_is_refused():
-    config = HYBRIDS["Nemotron 3 Nano"][1] | {"hybrid_override_pattern": "MEX"}
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("hybrid_override_pattern", "MEX"), ("layers_block_type", [["mamba"]] * 52), ("layers_block_type", ["mamba"])],
+)
+def test_a_nemotron_whose_blocks_are_not_told_is_refused(field: str, value: object):
+    config = HYBRIDS["Nemotron 3 Nano"][1] | {"hybrid_override_pattern": None, field: value}
     with pytest.raises(RequestError) as caught:
         read_architecture(config)
-    assert (caught.value.code, caught.value.field) == ("bad-config", "model.hybrid_override_pattern")
+    assert (caught.value.code, caught.value.field) == ("bad-config", f"model.{field}")
 
 
 def test_towers_state_their_sides_as_pairs_and_widths_by_other_names():
