@@ -189,12 +189,16 @@ class Case:
         self.gathers = strategy in ("zero3", "fsdp1", "fsdp2") and plan.parallel.shards > 1
         self.weight_share = _share(plan, experts, self.arch.parameters) if self.gathers else 1.0
         self.gradient_share = part if self.gathers or strategy == "zero2" else 1.0
-        if strategy.startswith("fsdp") and self.accumulates and not plan.parallel.sync_each_batch:
-            self.gradient_share = 1.0  # no_sync: whole gradients wait for the last micro-step
+        # no_sync: whole gradients, as the backward pass computes them, wait for the last micro-step.
+        fsdp = strategy.startswith("fsdp") and self.gathers
+        self.unreduced = fsdp and self.accumulates and not plan.parallel.sync_each_batch
         # DeepSpeed copies gradients to the host as its buckets fill; others when the optimizer asks for them.
-        offloaded = plan.parallel.offload != "none"
-        self.gradients_on_host = self.zero == "deepspeed" and strategy in ("zero2", "zero3") and offloaded
-        if self.gradients_on_host:
+        offload = plan.parallel.offload
+        self.gradients_on_host = self.zero == "deepspeed" and strategy in ("zero2", "zero3") and offload != "none"
+        # FSDP brings weights and optimizer together: its gradients go there as they are reduced, or, FSDP1, when all
+        # are. Whole ones that wait for the last micro-step stay.
+        self.steps_on_host = fsdp and offload in ("all", "nvme")
+        if self.gradients_on_host or (self.steps_on_host and strategy == "fsdp2"):
             self.gradient_share = 0.0
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
         # FSDP1 hooks the inputs of frozen layers until backward ends: neither they nor their gradients are freed.

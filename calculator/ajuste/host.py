@@ -56,12 +56,14 @@ def offloaded_bytes(c: Case) -> float:
     """What one rank keeps in host RAM instead of on its GPU.
 
     Unit: bytes. Formula: trained × (4 for an fp32 copy + the moments + 4 for fp32 gradients) ÷ ranks; with weights
-    offloaded, + their bytes ÷ ranks. On NVMe both lie on disk.
+    offloaded, + their bytes ÷ ranks. FSDP makes no copy: its weights, and gradients of their type. On NVMe both lie
+    on disk.
     """
     kind = c.plan.parallel.offload
     if kind in ("none", "nvme"):
         return 0.0
-    states = (8.0 * c.trainable + state_bytes(c)) * c.state_share
+    beside = c.kept_gradient * (1 if c.full else 2) if c.steps_on_host else 8.0
+    states = (beside * c.trainable + state_bytes(c)) * c.state_share
     return states + (base_bytes(c) * c.weight_share if kind == "all" else 0.0)
 
 

@@ -95,12 +95,17 @@ def head_backward(c: Case, logits: float) -> list[Point]:
     """The trained head's gradient beside the logits' own. Unit: bytes. Formula: 2V·T + 2V·h (+ 4V·h under autocast)."""
     if not c.trains_head:
         return []
-    gradient = (2 if c.autocast or c.weight == 2 else 4) * c.arch.embedding
+    gradient = head_gradient(c)
     hidden = c.attention_bytes * c.hidden * c.tokens
     points = [Point("head_backward", temporaries=hidden, gradients=gradient, logits=logits)]
     if c.autocast and c.weight == 4:  # the 16-bit gradient is copied into the fp32 one
         points.append(Point("head_backward", gradients=gradient + 4 * c.arch.embedding))
     return points
+
+
+def head_gradient(c: Case) -> float:
+    """The trained head's gradient as its backward writes it. Unit: bytes. Formula: 2V·h, in fp32 4V·h."""
+    return (2 if c.autocast or c.weight == 2 else 4) * c.arch.embedding
 
 
 def in_place(c: Case) -> list[Point]:
@@ -123,17 +128,25 @@ def chunked_kept(c: Case) -> list[Point]:
     """Head and loss chunk by chunk, every chunk kept until backward (torchtune, litgpt).
 
     Unit: bytes. Formula: V·T (2 for the logits + 4 for the fp32 log-softmax; litgpt's logits are fp32 too, 8 in all) +
-    one chunk at work, an eighth.
+    one chunk at work, an eighth. torchtune compiles the loss of a chunk: 2V·T, what is fp32 is computed again, and
+    in backward + the gradient of a chunk. A trained head: every chunk brings a whole gradient to add to the others'.
+    Source: torchtune, `ce_chunked_output_loss.py` (`apply_compile_strategy`), its recipes (`del logits`).
     """
-    logits = c.vocabulary * c.scored_tokens
-    kept = 8 if c.litgpt else c.attention_bytes + 4
-    chunk = 8 * logits / c.a["loss-chunks"]
+    logits, chunks = c.vocabulary * c.scored_tokens, c.a["loss-chunks"]
     hidden = 2 * hidden_bytes(c)
+    kept, chunk, written = (8, 8, 8) if c.litgpt else (c.attention_bytes + 4, 8, c.attention_bytes)
+    compiled = c.plan.compile and not c.litgpt
+    if compiled:
+        kept = chunk = written
     points = [
-        Point("loss", temporaries=hidden, logits=kept * logits + chunk),
-        Point("loss_backward", temporaries=hidden, logits=kept * logits + chunk),
+        Point("loss", temporaries=hidden, logits=(kept + (0 if compiled else chunk / chunks)) * logits),
+        Point("loss_backward", temporaries=hidden, logits=(kept + chunk / chunks) * logits),
     ]
-    return points + head_backward(c, kept * logits)
+    ends = head_backward(c, written * logits)
+    if not c.litgpt:
+        added, left = head_gradient(c), 1 - 1 / chunks
+        ends = [p._replace(gradients=p.gradients + added, logits=p.logits * left) for p in ends]
+    return points + ends
 
 
 def fused(c: Case) -> list[Point]:

@@ -182,7 +182,8 @@ def backward_instants(c: Case) -> list[Instant]:
 
 def _head_gradient(c: Case) -> float:
     """The head's gradient, alive while the layers run backward. Unit: bytes."""
-    if not c.trains_head or (c.accumulates and not c.arch.tied):
+    reduced_last = c.gathers and c.plan.parallel.strategy.startswith("fsdp") and not c.unreduced
+    if not c.trains_head or (c.accumulates and not c.arch.tied and not reduced_last):
         return 0.0
     if c.plan.optimizer_in_backward or c.plan.method == "lomo":
         return c.head_gradient * c.arch.embedding if c.arch.tied else 0.0
@@ -194,13 +195,16 @@ def _head_gradient(c: Case) -> float:
 def _embedding_backward(c: Case) -> Instant:
     """The embedding's dense gradient; tied, the head's, the embedding's and their sum are alive together.
 
-    Under FSDP the outermost unit's gradients are whole, and flattened (FSDP1) once more before they are reduced.
+    Under FSDP the outermost unit's gradients are whole, and in one piece once more before they are reduced; whole ones
+    that wait for the last micro-step only take this one in.
     """
     one = float(c.head_gradient * c.arch.embedding)
-    extra = 2 * one if c.arch.tied else 0.0
-    if c.gathers and c.plan.parallel.strategy.startswith("fsdp"):
-        extra = 2 * one * c.embeddings
-    gradients = extra + (one if c.accumulates else max(one, optimizer.kept_gradients(c)))
+    if c.gathers and c.plan.parallel.strategy.startswith("fsdp") and not c.unreduced:
+        gradients = 2 * one * c.embeddings + (0.0 if c.accumulates else optimizer.kept_gradients(c))
+    else:
+        gradients = (3 if c.arch.tied else 1) * one
+        if not c.accumulates:
+            gradients += max(0.0, optimizer.kept_gradients(c) - one)
     end = Point("end", temporaries=c.residual * c.hidden * c.tokens)
     return Instant("backward", end, gradients=gradients, outputs=c.plan.outputs_alive and c.has_head)
 

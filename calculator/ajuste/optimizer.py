@@ -79,17 +79,34 @@ def gradients(c: Case, i: Instant) -> float:
     """Gradients that exist.
 
     Unit: bytes. Formula: all of them between micro-steps, if steps are accumulated (Megatron: always); else those of
-    this pass so far.
+    this pass so far. FSDP that does not synchronise every micro-step keeps them whole until the last.
     Freed layer by layer when the optimizer runs inside the backward pass. With ZeRO-2/3 and a host that has the
     optimizer, those of the layer at work, and a buffer for the largest tensor's through which they pass: full buckets
-    go to the host. Source: DeepSpeed, `stage_1_and_2.py`, `stage3.py`.
+    go to the host. Of FSDP's CPU offload FSDP2 leaves those of the layer at work, FSDP1 a shard of all until the pass
+    ends. Source: DeepSpeed, `stage_1_and_2.py`, `stage3.py`; PyTorch, `_fsdp_collectives.py` (`foreach_reduce`),
+    `_runtime_utils.py` (`_accumulate_sharded_grad`).
     """
     if c.gradients_on_host:
         passing = c.gradient * sharding.largest_trained(c) if i.training else 0.0
         return passing + i.work.gradients
+    now = i.gradients + i.work.gradients
+    if c.unreduced and i.training and i.moment != "optimizer_step":
+        return whole_gradients(c) + now
+    if c.steps_on_host and i.moment != "backward":
+        return i.work.gradients
     resident = c.keeps_gradients and i.moment != "load"
-    earlier = kept_gradients(c) if (c.accumulates and i.training) or resident else 0.0
-    return earlier + i.gradients + i.work.gradients
+    return (kept_gradients(c) if (c.accumulates and i.training) or resident else 0.0) + now
+
+
+def whole_gradients(c: Case) -> float:
+    """Gradients that no other rank has reduced yet, as the backward pass writes them.
+
+    Unit: bytes. Formula: trained × bytes of the gathered weights; the layers' whole size where FSDP1 flattens adapters
+    and frozen weights into one parameter.
+    """
+    if c.flat_gradients:
+        return c.stored * sum(y.count * y.parameters for y in c.arch.layers)
+    return c.gradient * (c.trainable - c.copies) + c.head_gradient * c.copies
 
 
 def kept_gradients(c: Case) -> float:
@@ -121,11 +138,11 @@ def step_temporaries(c: Case) -> float:
     """What the optimizer step allocates for a moment.
 
     Unit: bytes. Formula: fused 0; foreach one copy of the gradients; Adafactor 16 B × the largest tensor; Muon 12 B ×
-    it; ZeRO as `_master_temporaries`.
+    it; ZeRO as `_master_temporaries`; FSDP's CPU offload 0.
     """
     largest = sharding.largest_trained(c) if c.full else 0.0
     kind = c.plan.optimizer
-    if c.plan.method == "lomo" or c.plan.optimizer_in_backward:
+    if c.plan.method == "lomo" or c.plan.optimizer_in_backward or c.steps_on_host:
         return 0.0
     if c.plan.method == "galore":  # one matrix after the other
         return 2.0 * c.moment * largest

@@ -134,9 +134,18 @@ AXOLOTL: tuple[Rule, ...] = (
         (("fp16-mixed", True), "fp16"),
         (("bf16-master", False), "bf16"),
     ),
-    _axolotl_numerics(
+    _axolotl_numerics(  # its own preparation for FSDP2 leaves the weights as they were loaded
         ("precision", "autocast"),
-        sharded(FULL, *FSDP),
+        sharded(FULL, "fsdp2"),
+        (("bf16", False), "bf16"),
+        (("bf16", False), "bfloat16"),
+        (("fp16", False), "fp16"),
+        (("fp32", False), "float32"),
+        (("fp32", False), "no bf16"),
+    ),
+    _axolotl_numerics(  # accelerate trains fp32 copies of the shards
+        ("precision", "autocast"),
+        sharded(FULL, "fsdp1"),
         (("bf16", False), "bfloat16"),
         (("fp16-mixed", True), "fp16"),
         (("fp32", False), "float32"),

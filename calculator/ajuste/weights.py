@@ -73,9 +73,9 @@ def adapters(c: Case) -> float:
     """Adapter weights.
 
     Unit: bytes. Formula: A × 4 in fp32 or 2 in bf16, + trained copies of embedding and head in the base's dtype,
-    + VeRA's frozen shared matrices.
+    + VeRA's frozen shared matrices. FSDP's CPU offload takes them along: gathered with their layer.
     """
-    if c.full:
+    if c.full or c.steps_on_host:
         return 0.0
     trained = c.kept_gradient * c.trainable * c.weight_share
     return trained + c.adapter * peft.shared_parameters(c.arch, c.plan)

@@ -1,0 +1,136 @@
+"""What frameworks do to memory, against their sources: each case worked by hand."""
+
+import pytest
+
+from ajuste.case import Case
+from ajuste.catalog import load_catalog
+from ajuste.constants import MID
+from ajuste.host import host_ram
+from ajuste.loss import loss_points
+from ajuste.memory import MemoryTable, fullest_table
+from ajuste.resolve import resolve
+from ajuste.tool_files import read_config
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+N = 8_030_261_248
+EMBEDDING = 525_336_576  # 128,256 × 4,096
+LAYER = 218_112_000  # parameters of one layer
+LOGITS = 128_256 * 2048  # of one sequence
+LORA = {"rank": 16, "targets": "all-linear", "dtype": "fp32"}
+BASE = {"model": LLAMA, "framework": "hf", "micro_batch": 1, "sequence_length": 2048, "attention": "flash"} | {
+    "padding": "packed",
+    "grad_accum": 1,
+}
+
+
+def case(**fields: object) -> Case:
+    return Case(*resolve(BASE | fields, load_catalog("{}")), MID)
+
+
+def table(**fields: object) -> MemoryTable:
+    return fullest_table(*resolve(BASE | fields, load_catalog("{}")))
+
+
+def terms(moment: str, **fields: object) -> dict[str, float]:
+    found = table(**fields)
+    return found.terms(found.moments()[moment])
+
+
+def fsdp(version: int, ranks: int = 4, **fields: object) -> dict[str, object]:
+    return {"parallel": {"strategy": f"fsdp{version}", "gpus_per_node": ranks} | fields}
+
+
+# --------------------------------------------------------------------------------- torchtune's compiled loss
+
+
+def test_torchtunes_compiled_chunks_keep_16_bit_logits():
+    """2V·T, and in backward a chunk's gradient of 2V·T ÷ 8; without the compiler 6V·T and a chunk of 8V·T ÷ 8."""
+    request = {"method": "lora", "lora": LORA, "framework": "torchtune", "loss": "chunked-kept"}
+    for compiled, forward, backward in ((True, 2, 2 + 2 / 8), (False, 6 + 8 / 8, 6 + 8 / 8)):
+        points = {p.name: p.logits for p in loss_points(case(**request, compile=compiled))}
+        assert points == {"loss": forward * LOGITS, "loss_backward": backward * LOGITS}
+
+
+def test_a_trained_heads_gradient_grows_chunk_by_chunk():
+    """Each chunk's backward writes a whole gradient, 2V·h, which is added to the others' sum: 4V·h at once."""
+    request = {"method": "full", "precision": "bf16", "framework": "torchtune", "loss": "chunked-kept"}
+    last = loss_points(case(**request, compile=True))[-1]
+    assert (last.name, last.gradients, last.logits) == ("head_backward", 4 * EMBEDDING, 2 * LOGITS * 7 / 8)
+
+
+# ----------------------------------------------------------------------------------------- FSDP's gradients
+
+MIXED = {"method": "full", "precision": "bf16-mixed", "grad_accum": 8, "optimizer": "adamw"}
+PURE = {"method": "full", "precision": "bf16", "optimizer": "adamw"}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_unreduced_gradients_have_the_gathered_type(version: int):
+    """Under `no_sync` a gradient is what backward wrote: 2 bytes, whole; at the step 4 ÷ 4 of the fp32 shard."""
+    assert terms("forward", **MIXED, **fsdp(version))["gradients"] == 2 * N
+    assert terms("optimizer_step", **MIXED, **fsdp(version))["gradients"] == 4 * N / 4
+
+
+def test_gradients_of_every_micro_step_may_be_reduced():
+    """`sync_each_batch` (and accelerate before 1.11 with FSDP2): the shard of each rank, 4 ÷ 4, waits."""
+    assert terms("forward", **MIXED, **fsdp(2, sync_each_batch=True))["gradients"] == 4 * N / 4
+
+
+# --------------------------------------------------------------------------------------- FSDP's CPU offload
+
+
+def test_fsdp2_offload_keeps_one_layers_gradients():
+    """Each reduced shard goes to the host instead of staying; only what backward is writing is on the GPU."""
+    found = table(**PURE, **fsdp(2, offload="all"))
+    moments = zip(found.instants, found.columns["gradients"], strict=True)
+    ends = {i.work.name: gradients for i, gradients in moments if i.moment == "backward" and i.work.name == "end"}
+    assert ends == {"end": 2 * 2 * 2 * EMBEDDING}  # embedding and head in 16 bit, and the piece in which they travel
+    assert sorted(found.columns["gradients"])[-3] == 2 * EMBEDDING + 2 * LAYER  # the head's, and one layer's
+    step = terms("optimizer_step", **PURE, **fsdp(2, offload="all"))
+    assert not {"gradients", "optimizer_states", "weights", "temporaries"}.intersection(step)
+
+
+def test_fsdp1_offload_keeps_shards_until_backward_ends():
+    """`_saved_grad_shard` of every unit is let go in the last callback: 2N ÷ 4 in backward, none at the step."""
+    one, two = (max(table(**PURE, **fsdp(v, offload="all")).columns["gradients"]) for v in (1, 2))
+    assert one - two == 2 * N / 4
+    step = terms("optimizer_step", **PURE | {"optimizer": "adamw-foreach"}, **fsdp(1, offload="all"))
+    assert not {"gradients", "temporaries"}.intersection(step)
+
+
+def test_whole_gradients_cannot_be_offloaded():
+    """Accumulated without synchronising, they have not been reduced and stay: 2N."""
+    assert terms("forward", **PURE | {"grad_accum": 2}, **fsdp(2, offload="all"))["gradients"] == 2 * N
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_fsdp_offload_takes_adapters_along(version: int):
+    step = terms("optimizer_step", method="lora", lora=LORA, optimizer="adamw", **fsdp(version, offload="all"))
+    assert not {"weights", "adapters", "gradients", "optimizer_states"}.intersection(step)
+
+
+def test_fsdp_offload_in_host_ram():
+    """bf16 weights 2, gradients 2 and moments 4 of all ranks of the node: no fp32 copy is made."""
+    offloaded, plain = (
+        host_ram(*resolve(BASE | PURE | fsdp(2, offload=kind), load_catalog("{}")), MID) for kind in ("all", "none")
+    )
+    assert offloaded.low - plain.low == pytest.approx(8 * N)
+
+
+# ------------------------------------------------------------------------------------------------- axolotl
+
+
+def test_axolotls_fsdp2_trains_the_weights_as_loaded():
+    """It prepares FSDP2 itself and casts nothing; its FSDP1 is accelerate's, with fp32 shards."""
+    config = {"base_model": "Qwen/Qwen3-4B", "bf16": "auto", "fsdp_config": {"offload_params": False}}
+    for version, precision, autocast in ((2, "bf16", False), (1, "bf16-mixed", True)):
+        request = read_config(config | {"fsdp_version": version}, "axolotl")["request"]
+        assert (request["precision"], request["autocast"]) == (precision, autocast)
