@@ -39,6 +39,20 @@ def test_one_ranking(name: str, real: ajuste.Catalog):
     assert took < LIMIT_MS
 
 
+GRIDS = {
+    "have-gpu": {"mode": "have-gpu", "gpu": "rtx-4090-24gb"},
+    "have-budget": {"mode": "have-budget", "job": {"budget_usd": 50, "deadline_h": 48}},
+}
+GRID_AIM_MS = 500.0  # models × methods
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_one_grid(name: str, real: ajuste.Catalog):
+    took = best_ms(REQUESTS["8B QLoRA"] | GRIDS[name], real, 3)
+    print(f"{name:18s} {took:6.1f} ms (aim {GRID_AIM_MS:.0f})")
+    assert took < 3 * GRID_AIM_MS
+
+
 @pytest.mark.parametrize("name", REQUESTS)
 def test_one_memory_estimate(name: str, real: ajuste.Catalog):
     plan, architecture = resolve(REQUESTS[name], real)
