@@ -160,7 +160,10 @@ def attention(c: Case, y: Layer) -> float:
 
     Unit: bytes per token, e = 2 in bf16, 4 in fp32. Formula: flash e(2q + 2k) + 4n (queries, keys, values, output,
     log-sum-exp); with a padding mask keys and values are expanded to all heads, + 2S for the mask; eager e·q + keys
-    and values expanded + n·S (4 + e) for the fp32 softmax and its copy, + n·S·e with soft-capping.
+    and values expanded + n·S (4 + e) for the fp32 softmax and its copy, + n·S·e with soft-capping. PyTorch's kernel for
+    grouped heads in fp32 writes out the scores: e·q + keys and values expanded + e·n·S.
+    Source: PyTorch, `sdp_utils.cpp` (flash is for 16 bit, memory-efficient not for grouped heads); transformers,
+    `sdpa_attention.py` (`enable_gqa` where no mask is needed).
     """
     e, q, k, n = c.attention_bytes, y.query, y.key, y.heads
     grouped = y.heads != y.kv_heads
@@ -171,6 +174,10 @@ def attention(c: Case, y: Layer) -> float:
     if c.eager:
         total = e * q + keys_values + n * c.sequence * (4 + e + (e if c.arch.attention_softcap else 0))
         if c.full or (c.one_copy and not c.upcast and not c.dropout and any(m.role == "o" for m in c.targets)):
+            total += e * q
+    elif c.scores_written and grouped:
+        total = e * q + keys_values + e * n * c.sequence
+        if c.full or any(m.role == "o" for m in c.targets):
             total += e * q
     elif c.masked or (e == 4 and grouped):
         total = 2 * e * q + keys_values + 4 * n + (2 * c.sequence if c.masked else 0)

@@ -140,6 +140,13 @@ class Case:
         self.selective = plan.gradient_checkpointing == "selective"
         self.eager = plan.attention == "eager"
         self.masked = plan.attention == "sdpa" and plan.padding == "padded"
+        # transformers 4.54 and later leave grouped heads to PyTorch, whose only kernel for them in fp32 is the one
+        # that writes out all scores.
+        own_code = plan.framework in ("litgpt", "torchtune", "megatron")
+        grouped = self.layer.mixer in ("full", "sliding") and self.layer.heads != self.layer.kv_heads
+        unexpanded = plan.attention == "sdpa" and not self.masked and grouped and not own_code
+        newer = not plan.transformers or release(plan.transformers) >= (4, 54)
+        self.scores_written = unexpanded and newer and self.attention_bytes == 4
         # Liger, Unsloth and torch.compile fuse norms and activation functions: only their inputs are saved.
         self.fused_kernels = plan.kernels != "none" or plan.compile
         self.old_loss = plan.logits_shift_copy and release(plan.transformers) < (4, 46)

@@ -93,9 +93,9 @@ def forward_points(c: Case) -> list[Point]:
     merged = direction_norm(c)
     if merged:
         points = [p._replace(temporaries=p.temporaries + merged) for p in points]
-    if c.eager and c.checkpointed:
-        q, n = c.layer.query, c.layer.heads
-        points.append(Point("attention", temporaries=(n * c.sequence * 10 + 4 * h + 6 * q) * t))
+    if (c.eager or c.scores_written) and c.checkpointed:
+        q, n, each = c.layer.query, c.layer.heads, 13 if c.scores_written else 10
+        points.append(Point("attention", temporaries=(n * c.sequence * each + 4 * h + 6 * q) * t))
     return points
 
 
@@ -144,8 +144,8 @@ def backward_points(c: Case) -> list[Point]:
         points = _autocast_backward(c, saved)
     else:
         points = _full_backward(c, saved)
-    if c.eager:
-        points.append(_eager_backward(c, saved))
+    if c.eager or c.scores_written:
+        points.append(_scores_backward(c, saved))
     casts = adapter_casts(c)
     extra = 4.5 * c.layer.expert_weights + 2 * c.expert_adapter if c.expert_adapter else 0.0
     extra += direction_norm(c) if c.checkpointed else 0.0  # recomputed
@@ -234,9 +234,13 @@ def _upcast_backward(c: Case, saved: float) -> list[Point]:
     return points
 
 
-def _eager_backward(c: Case, saved: float) -> Point:
-    """Eager attention: gradients of the scores, in fp32 and 16 bit."""
+def _scores_backward(c: Case, saved: float) -> Point:
+    """Attention that has its scores written out: their gradients.
+
+    Unit: bytes. Formula: n·S·T × 6 eager (fp32 and 16 bit), × 8 in fp32, + the residual's and the queries'.
+    """
     y, h, t, n, q = c.layer, c.hidden, c.tokens, c.layer.heads, c.layer.query
     left = saved - (activations.feed_forward(c, y) + activations.norms(c) / 2) * t
     gradients = c.gradient * (y.mlp_weights + y.out_weights) if c.full else 0.0
-    return Point("attention", left, (6 * n * c.sequence + c.residual * h + 4 * q) * t, gradients)
+    each = 8 if c.scores_written else 6
+    return Point("attention", left, (each * n * c.sequence + c.residual * h + 4 * q) * t, gradients)

@@ -2,10 +2,12 @@
 
 import pytest
 
+from ajuste.activations import attention
 from ajuste.case import Case
 from ajuste.catalog import load_catalog
 from ajuste.constants import MID
 from ajuste.host import host_ram
+from ajuste.layer_work import forward_points
 from ajuste.loss import loss_points
 from ajuste.memory import MemoryTable, fullest_table
 from ajuste.resolve import resolve
@@ -134,3 +136,26 @@ def test_axolotls_fsdp2_trains_the_weights_as_loaded():
     for version, precision, autocast in ((2, "bf16", False), (1, "bf16-mixed", True)):
         request = read_config(config | {"fsdp_version": version}, "axolotl")["request"]
         assert (request["precision"], request["autocast"]) == (precision, autocast)
+
+
+# ------------------------------------------------------------------------------- PyTorch's kernels in fp32
+
+
+def test_fp32_attention_of_grouped_heads_writes_out_its_scores():
+    """Flash takes 16 bit, the memory-efficient kernel no grouped heads: 4 n·S per token are kept.
+
+    Queries, keys and values of all heads 3 × 4q, what the output projection's adapter reads 4q, scores
+    4 × 32 heads × 2048; expanded by transformers (before 4.54, or for a mask) 4 × 4q and 4 B per head.
+    """
+    request = {"method": "qlora", "kbit_upcast": True, "autocast": False, "attention": "sdpa", "lora": LORA}
+    written = 4 * 4 * 4096 + 4 * 32 * 2048
+    expanded = 4 * 4 * 4096 + 4 * 32
+    for change, bytes_per_token in (
+        ({}, written),
+        ({"transformers": "4.53"}, expanded),
+        ({"padding": "padded"}, expanded + 2 * 2048),
+        ({"autocast": True}, 2 * 2 * (4096 + 1024) + 4 * 32),
+    ):
+        c = case(**request | change)
+        assert attention(c, c.layer) == bytes_per_token, change
+    assert max(p.temporaries for p in forward_points(case(**request))) == (13 * 32 * 2048 + 4 * 4096 + 6 * 4096) * 2048
