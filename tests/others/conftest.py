@@ -206,10 +206,13 @@ def wait(driver: Driver) -> Callable[..., Any]:
 
 @pytest.fixture
 def text(driver: Driver) -> Callable[[str], str]:
-    """Return a function that gives the first match's text, spaces made plain."""
+    """Return a function that gives the first match's text, spaces made plain.
+
+    Not `innerText`: what is out of view is not laid out (content-visibility), and has none in every browser.
+    """
 
     def read(selector: str) -> str:
-        found = driver.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+        found = driver.run("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
         return re.sub(r"\s+", " ", found).strip()
 
     return read
