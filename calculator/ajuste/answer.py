@@ -27,7 +27,6 @@ from .memory import GB, GIB
 from .offers import MIDDLE, Ranked, Ranker, Ranking, Stay
 from .plan import Plan
 from .resolve import as_request, check_filters, resolve
-from .spot import quantile
 
 NEVER_HOURS = 1e5
 LONGEST_REQUEST = 2_000_000  # characters
@@ -403,8 +402,8 @@ def spot_of(row: Ranked, ranker: Ranker) -> dict[str, Any] | None:
         "checkpoints": spot.checkpoints,
         "interval_minutes": 60 * hours.work / n / spot.checkpoints,
         "interruptions": spot.interruptions,
-        "hours_p50": quantile(spot, 0.5),
-        "hours_p90": quantile(spot, 0.9),
+        "hours_p50": row.stay.ends_by(0.5, bridged=row.bridged),
+        "hours_p90": row.stay.ends_by(0.9, bridged=row.bridged),
         # Null: so unlikely to end that the figure says nothing.
         "hours_without_checkpoints": bare.wall if bare.wall < NEVER_HOURS else None,
         "usd_without_checkpoints": row.offer.usd_per_hour * bare.billed * n if bare.wall < NEVER_HOURS else None,

@@ -32,7 +32,7 @@ from .hours import (
 )
 from .memory import GB
 from .plan import Plan
-from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by
+from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by, quantile
 from .throughput import fed_tokens_per_second, loader_seconds
 from .wanted import Wanted
 
@@ -70,6 +70,7 @@ class Stay:
         self._spots: dict[tuple[int, bool], Spot] = {}
         self._rentals: dict[tuple[int, bool, bool], Rental] = {}
         self._by_deadline: dict[tuple[bool, bool], float] = {}
+        self._ends: dict[tuple[float, bool], float] = {}
         self._tokens: tuple[float, float] | None = None
 
     @property
@@ -137,6 +138,13 @@ class Stay:
         spot = self.spot(index, bridged=bridged)
         n = self.ranker.plan.job.experiments
         return n * spot.billed + hours.parts.idle + n * spot.waiting
+
+    def ends_by(self, share: float, *, bridged: bool) -> float:
+        """Hours within which one experiment on spot ends with a probability."""
+        found = self._ends.get((share, bridged))
+        if found is None:
+            found = self._ends[share, bridged] = quantile(self.spot(MIDDLE, bridged=bridged), share)
+        return found
 
     def by_deadline(self, deadline: float, *, on_spot: bool, bridged: bool) -> float:
         """Probability of finishing by the deadline.
