@@ -44,7 +44,7 @@ def layer_parameters(layer: Layer, plan: Plan) -> float:
 
     Unit: parameters. Formulas, per target: LoRA and rsLoRA r(in + out), DoRA + out, AdaLoRA + r, VeRA r + out,
     (IA)³ out (in for the down projection). Per layer: prefix 2k per virtual token, adapters 2(2h·b + b + h),
-    LLaMA-Adapter h per token + n gates, LN tuning the norms.
+    LLaMA-Adapter h per token + a gate (litgpt n), LN tuning the norms.
     """
     rank, method = plan.lora.rank, plan.method
     if method in ("lora", "qlora", "rslora", "dora", "adalora", "vera"):
@@ -52,13 +52,13 @@ def layer_parameters(layer: Layer, plan: Plan) -> float:
         return targets + router_parameters(layer, plan)
     if method == "ia3":
         return sum(m.copies * (m.inputs if m.role.endswith("down") else m.outputs) for m in targeted(layer, plan))
-    hidden = next(m.inputs for m in layer.linears)
+    hidden = next(m.inputs for m in (*layer.linears, *layer.experts))
     if method == "prefix":
         return plan.virtual_tokens * 2 * layer.key
     if method == "adapter":
         return 2 * (2 * hidden * plan.bottleneck + plan.bottleneck + hidden)
     if method == "llama-adapter":
-        return plan.virtual_tokens * hidden + layer.heads
+        return plan.virtual_tokens * hidden + (layer.heads if plan.framework == "litgpt" else 1)
     if method == "ln-tuning":
         return layer.small - sum(m.outputs * m.copies for m in (*layer.linears, *layer.experts) if m.bias)
     return 0

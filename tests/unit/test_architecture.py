@@ -351,3 +351,34 @@ def test_a_repository_whose_attention_is_spared_packs_its_experts_only():
     text |= {"vocab_size": 163840, "first_k_dense_replace": 1, "model_type": "kimi_k2", "num_nextn_predict_layers": 0}
     spared = {"quant_method": "compressed-tensors", "ignore": ["lm_head", "re:.*self_attn.*"]}
     assert read_architecture(text | {"quantization_config": spared}).stored_bytes / 1e9 == pytest.approx(594, rel=0.005)
+
+
+SEVEN = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+
+
+@pytest.mark.parametrize(
+    ("method", "targets", "trainable"),
+    [
+        ("lora", SEVEN, 65_536),
+        ("dora", SEVEN, 69_632),
+        ("adalora", SEVEN, 65_648),
+        ("vera", ["q_proj", "o_proj"], 1_056),
+        ("ia3", ["k_proj", "v_proj", "down_proj"], 1_536),
+        ("prefix", SEVEN, 4_096),
+        ("prompt", SEVEN, 2_048),
+        ("p-tuning", SEVEN, 199_424),
+        ("ln-tuning", SEVEN, 1_280),
+        ("llama-adapter", SEVEN, 4_098),
+    ],
+)
+def test_trained_parameters_are_those_that_peft_makes(method: str, targets: list[str], trainable: int):
+    """Rank 8 or 8 virtual tokens on a small Llama, counted on models that PEFT 0.21.2 prepared."""
+    model = {k: v for k, v in SMALL.items() if k != "moe_intermediate_size"} | {"model_type": "llama"}
+    request = {"model": model, "method": method, "lora": {"rank": 8, "targets": targets}, "virtual_tokens": 8}
+    assert estimate(request, load_catalog("{}"))["model"]["trainable_parameters"] == trainable
+
+
+def test_a_block_of_experts_alone_carries_what_every_layer_does():
+    config = HYBRIDS["Nemotron 3 Nano"][1] | {"n_shared_experts": 0}
+    for method in ("prefix", "adapter", "llama-adapter", "lora"):
+        assert estimate({"model": config, "method": method}, load_catalog("{}"))["ok"]
