@@ -47,8 +47,8 @@ def default(c: Case) -> list[Point]:
 
     Unit: bytes. Formula: forward V·T (2 for the logits + 4 upcast + 4 log-softmax; + 4 where the shifted logits are
     copied, up to transformers 4.48; + 2 before 4.46, when the fp32 logits replaced the 16-bit ones; the oldest
-    families, and Qwen 1 without autocast, 8 in all; compiled 2), backward V·T (4 + 4 + 4; compiled 2 + 2); with a trained head, then 2V·T + the
-    head's gradient. + 2V·T with soft-capped logits.
+    families, and Qwen 1 without autocast, 8 in all; compiled 2), backward V·T (4 + 4 + 4; compiled 2 + 2); with a
+    trained head, then 2V·T + the head's gradient. + 2V·T with soft-capped logits.
     """
     logits = c.vocabulary * c.scored_tokens
     written = c.attention_bytes
