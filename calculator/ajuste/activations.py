@@ -93,7 +93,7 @@ def linear_inputs(c: Case, y: Layer) -> float:
 
     Unit: bytes per token. Formula: trained under autocast 2h per linear that reads a norm; adapters: one shared copy
     where nothing is cast, else one copy per target (4·in without autocast, 2·in with it), + 1·in for a dropout mask,
-    + r per target for B's input.
+    + r per target for B's input. Unsloth's kernels keep no input of the down projection: they compute it again.
     """
     if c.full:
         readers = sum(1 for m in y.linears if m.role in QKV or m.role in GATE_UP) + (2 if y.experts else 0)
@@ -114,6 +114,8 @@ def linear_inputs(c: Case, y: Layer) -> float:
     roles = {m.role for m in targets}
     shared = bool(roles.intersection(QKV)) + bool(roles.intersection(GATE_UP))
     total += c.attention_bytes * c.hidden * shared
+    if c.adapter_kernels:
+        return total
     return total + c.attention_bytes * sum(m.inputs for m in targets if m.role == "down")
 
 

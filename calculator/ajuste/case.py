@@ -165,6 +165,9 @@ class Case:
         self.feeds_adapter = any(m.role.endswith(("gate", "up", "down")) for m in self.targets)
         # Unsloth's feed-forward kernel is part of its adapters; Liger's and the compiler's replace the module.
         self.fused_mlp = plan.kernels == "liger" or plan.compile or (plan.kernels == "unsloth" and self.feeds_adapter)
+        # Its kernels cast adapters, not inputs, and compute the feed-forward's product again: without dropout only.
+        self.adapter_kernels = plan.kernels == "unsloth" and self.feeds_adapter and not self.dropout and not self.full
+        self.one_copy = self.one_copy or self.adapter_kernels
         self.layer_adapter = peft.layer_parameters(self.layer, plan)
         self.expert_adapter = peft.fused_expert_parameters(self.layer, plan)
         self.trained_layers = arch.depth
