@@ -546,7 +546,9 @@ class Calculator {
     this.root.dataset.busy = "false";
     if (!answer.ok) return this.refused(answer.error);
     this.faults = Object.fromEntries(Object.entries(this.faults).filter(([name]) => name in this.drafts && name !== "model"));
+    const start = performance.now();
     this.show(answer, request, "live");
+    performance.measure("render", { start });
     this.status(null);
     const { version, data, middles } = this.now();
     if (location.hash && request === this.text() && this.fragment() !== "#" && fromFragment(location.hash)) {

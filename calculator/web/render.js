@@ -50,7 +50,7 @@ export function renderAnswer(answer, view, { state = "live", undo = [], taken = 
     ${offers(answer, view, open)}
     ${excluded(answer, view)}
     <div class="aj-folds">${folds.map(([id, title, exists, content]) => exists && fold(id, title, open(`fold-${id}`) && content()))}</div>
-    ${closing(answer, view, state, taken)}`;
+    ${closing(answer, view, state, taken, open)}`;
 }
 
 /**
@@ -206,8 +206,14 @@ export function largest(cells, methods, view) {
   return list.length > 0 && html`<p>${view.say("grid.largest", { list: list.join(" · ") })}</p>`;
 }
 
-/** @param {Answer} answer @param {View} view @param {"built" | "live"} state @param {import("./takeaway.js").Taken | null} taken */
-function closing(answer, view, state, taken) {
+/**
+ * @param {Answer} answer
+ * @param {View} view
+ * @param {"built" | "live"} state
+ * @param {import("./takeaway.js").Taken | null} taken
+ * @param {(id: string) => boolean} open
+ */
+function closing(answer, view, state, taken, open) {
   const date = view.format.date(answer.versions.data);
   return html`<footer class="aj-closing">
     <p class="aj-share">${["pin", "link", "summary", "json", "csv", "print"].map(
@@ -215,8 +221,8 @@ function closing(answer, view, state, taken) {
     )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
       ${state === "live" && view.say("state.private")}</p>
-    ${fold("takeaway", view.say("takeaway.title"), renderTakeaway(taken, view))}
-    ${measure(answer, view)}
+    ${fold("takeaway", view.say("takeaway.title"), open("fold-takeaway") && renderTakeaway(taken, view))}
+    ${fold("measure", view.say("measure.title"), open("fold-measure") && measure(answer, view))}
   </footer>`;
 }
 
@@ -225,7 +231,7 @@ function measure(answer, view) {
   const { calibration, gpu } = answer.plan;
   const value = (/** @type {number | null} */ number) => (number === null ? "" : view.format.plain(number));
   const chosen = calibration.request?.gpu ?? gpu ?? answer.time?.gpu;
-  return fold("measure", view.say("measure.title"), html`<p>${view.say("measure.how")}</p>
+  return html`<p>${view.say("measure.how")}</p>
     <div class="aj-measure">
       <div class="aj-field"><label for="aj-measured-gib">${view.say("measure.gib")}</label>
         <div class="aj-input"><input type="text" inputmode="decimal" id="aj-measured-gib" value="${value(calibration.measured_gib)}"><span class="aj-unit" aria-hidden="true">GiB</span></div></div>
@@ -235,5 +241,5 @@ function measure(answer, view) {
         <div class="aj-input"><select id="aj-measured-gpu">${view.gpus().map(([id, name]) => html`<option value="${id}" ${id === chosen && html`selected`}>${name}</option>`)}</select></div></div>
     </div>
     <p class="aj-share"><button type="button" data-measure="narrow">${view.say("measure.narrow")}</button>
-      <button type="button" data-measure="send">${view.say("measure.send")}</button></p>`);
+      <button type="button" data-measure="send">${view.say("measure.send")}</button></p>`;
 }

@@ -2,7 +2,7 @@
 //
 //   page → worker   {start: {pyodide, wheel, catalog, downloads}}   {id, request}   {call, door, text}
 //   worker → page   {progress: {sent, total}} while files arrive   {starting} when they are here   {ready, files}
-//                   {id, answer}   {call, answer}   {broken: message} when Python cannot start or has stopped
+//                   {id, answer, spent}   {call, answer}   {broken: message} when Python cannot start or has stopped
 
 /** @typedef {{sent: number, bytes: number}} Size */
 /** @typedef {{pyodide: string, wheel: string, catalog: string, downloads: Record<string, Size>}} Start */
@@ -21,7 +21,9 @@ self.onmessage = async ({ data }) => {
     } else if (data.door) {
       tell({ call: data.call, answer: python.open(data.door, data.text) });
     } else {
-      tell({ id: data.id, answer: python.estimate(data.request) });
+      const from = performance.now();
+      const answer = python.estimate(data.request);
+      tell({ id: data.id, answer, spent: performance.now() - from });
     }
   } catch (error) {
     tell({ broken: String(error) });
