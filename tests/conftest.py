@@ -48,6 +48,10 @@ def site(root: Path) -> Path:
     folder = root / "site"
     if not (folder / "index.html").exists():
         pytest.fail("site/ is not built: run `make build` first", pytrace=False)
+    import assemble
+
+    if steps := assemble.outdated():
+        pytest.fail(f"site/ is older than what it is made of ({', '.join(steps)}): run `make build`", pytrace=False)
     return folder
 
 
