@@ -16,7 +16,7 @@ from .constants import ASSUMPTIONS, MID
 from .memory import GIB, MemoryTable, fullest_table, memory_table, middle_totals, moved_totals, resident_bytes
 from .optimizer import paged_states
 from .plan import Plan
-from .sharding import stages
+from .sharding import gather_pool, stages
 
 
 class Range(NamedTuple):
@@ -109,11 +109,12 @@ RESIDENT = (
 )
 
 
-def reserved_range(table: MemoryTable, allocated: Range, card: Card) -> Range:
+def reserved_range(table: MemoryTable, allocated: Range, card: Card, apart: float) -> Range:
     """What PyTorch's allocator reserves on a card with room.
 
-    Unit: bytes. Formula: the largest instant's allocated + blocks × (allocated − resident) + lengths × logits: with
-    batches of different lengths the allocator keeps the logits' blocks of shorter ones beside those of the longest.
+    Unit: bytes. Formula: the largest instant's allocated + blocks × (allocated − resident) + lengths × logits + apart:
+    with batches of different lengths the allocator keeps the logits' blocks of shorter ones beside those of the
+    longest; `gather_pool` is apart.
     """
     instants = []
     for index, instant in enumerate(table.instants):
@@ -123,13 +124,14 @@ def reserved_range(table: MemoryTable, allocated: Range, card: Card) -> Range:
             instants.append((total, total - resident, table.columns["logits"][index]))
 
     def largest(blocks: float, lengths: float) -> float:
-        return max([total + blocks * passing + lengths * logits for total, passing, logits in instants])
+        return apart + max([total + blocks * passing + lengths * logits for total, passing, logits in instants])
 
     mid = largest(card.blocks.mid, card.lengths.mid)
     below = (mid - largest(card.blocks.low, card.lengths.mid)) ** 2
     above = (largest(card.blocks.high, card.lengths.mid) - mid) ** 2
     below += (mid - largest(card.blocks.mid, card.lengths.low)) ** 2
     above += (largest(card.blocks.mid, card.lengths.high) - mid) ** 2
+    below += apart**2  # two gathers at once are the most
     low = mid - below**0.5 - (allocated.mid - allocated.low)
     return Range(max(low, allocated.low), mid, mid + above**0.5 + allocated.high - allocated.mid)
 
@@ -187,7 +189,7 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     """Table, ranges and peaks of one plan at its micro-batch (1 when automatic)."""
     table = fullest_table(plan, arch)
     ends = [totals for _, _, totals in moved_totals(plan, arch, table)]
-    card = card_of(plan, arch)
+    card, case = card_of(plan, arch), Case(plan, arch, MID, table.stage)
     training = [index for index, instant in enumerate(table.instants) if instant.training]
     everything = range(len(table.instants))
 
@@ -201,11 +203,11 @@ def estimate_memory(plan: Plan, arch: Architecture) -> Memory:
     return Memory(
         table=table,
         allocated=allocated,
-        reserved=reserved_range(table, allocated, card),
+        reserved=reserved_range(table, allocated, card, gather_pool(case)),
         required=spread(mid, moved, card, card.slack, card.fixed),
         whole_run_peak=table.instants[table.totals.index(run)].moment if run > mid else table.peak_moment,
         whole_run=spread(run, moved_run, card, card.slack, card.fixed),
-        paged=paged_states(Case(plan, arch, MID, table.stage)),
+        paged=paged_states(case),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import activations
+from .case import release
 
 if TYPE_CHECKING:
     from .case import Case
@@ -154,6 +155,17 @@ def backward_points(c: Case) -> list[Point]:
     return points
 
 
+def indexed_experts(c: Case) -> float:
+    """A gradient the size of all experts, written for one of them and added to the others'.
+
+    Unit: bytes. Formula: gradient's × 2 of 3 projections, where the experts' one parameter is indexed expert by expert
+    (gpt-oss before transformers 5). Source: transformers 4.55, `modeling_gpt_oss.py`.
+    """
+    if c.arch.family != "gpt_oss" or not c.plan.transformers or release(c.plan.transformers) >= (5,):
+        return 0.0
+    return c.gradient * c.layer.expert_weights * 2 / 3
+
+
 def _full_backward(c: Case, saved: float) -> list[Point]:
     """Trained weights, nothing cast: down projection, second norm, attention, end of the layer."""
     y, h, t, g = c.layer, c.hidden, c.tokens, c.gradient
@@ -164,6 +176,7 @@ def _full_backward(c: Case, saved: float) -> list[Point]:
     fp32_queries = 4 * q + (4 * q if y.heads != y.kv_heads else 0)
     return [
         Point("mlp", saved, (gate_gradients(c) * active_ffn(c) + c.residual * h) * t, g * y.down_weights),
+        Point("experts", saved, indexed_experts(c), g * y.mlp_weights),
         Point("norm", after_mlp - kept_norm * h * t, (8 if c.fused_kernels else 22) * h * t, g * y.mlp_weights),
         Point(
             "attention",
@@ -178,7 +191,7 @@ def _full_backward(c: Case, saved: float) -> list[Point]:
 def _autocast_backward(c: Case, saved: float) -> list[Point]:
     """Trained fp32 weights under autocast: each weight also has a 16-bit copy, and its gradient arrives in 16 bit."""
     y, t, g = c.layer, c.tokens, c.gradient
-    mlp, norm, attention, end = _full_backward(c, saved)
+    mlp, _, norm, attention, end = _full_backward(c, saved)
     dense = y.mlp_weights - y.expert_weights
     others = 2 * (y.linear_weights - dense)
     down = Point(

@@ -133,7 +133,7 @@ def chunked_kept(c: Case) -> list[Point]:
     Source: torchtune, `ce_chunked_output_loss.py` (`apply_compile_strategy`), its recipes (`del logits`).
     """
     logits, chunks = c.vocabulary * c.scored_tokens, c.a["loss-chunks"]
-    hidden = 2 * hidden_bytes(c)
+    hidden = (2 if c.litgpt else 1) * hidden_bytes(c)
     kept, chunk, written = (8, 8, 8) if c.litgpt else (c.attention_bytes + 4, 8, c.attention_bytes)
     compiled = c.plan.compile and not c.litgpt
     if compiled:

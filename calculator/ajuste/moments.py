@@ -90,6 +90,8 @@ def weight_casts(c: Case, layers: float) -> float:
 def final_norm(c: Case) -> float:
     """What the last norm keeps, and the first one does not when nothing before it is trained. Bytes per token."""
     h = c.hidden
+    if c.plan.activation_offload and c.plan.framework == "torchtune":  # of everything, not only of layers' inputs
+        return 0.0
     if not c.full:
         return 4.0 * h if c.checkpointed else 0.0
     if c.fused_kernels:
@@ -162,7 +164,8 @@ def backward_instants(c: Case) -> list[Instant]:
     tables, alive = outside_layers(c) + other_micro_batches(c), c.plan.outputs_alive and c.has_head
     everything, one = waiting(c), activations.waiting_per_token(c, c.layer) * c.tokens
     if c.checkpointed or c.selective:  # the layer at work still has what it waited with
-        saved_top, saved_first, casts_top = everything, 2 * everything if c.keeps_inputs else one, 0.0
+        kept = 2 * everything - one  # inputs, and their gradients but the first layer's own
+        saved_top, saved_first, casts_top = everything, kept if c.keeps_inputs else one, 0.0
     else:
         saved_top, saved_first = max(0.0, everything - one - expert_copies(c)), 0.0
         casts_top = weight_casts(c, c.depth - 1) + (c.depth - 1) * adapter_casts(c)

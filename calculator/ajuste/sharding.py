@@ -137,6 +137,19 @@ def gathered_weights(c: Case, i: Instant) -> float:
     return layers * layer_bytes(c) + root_bytes(c)
 
 
+def gather_pool(c: Case) -> float:
+    """Blocks of FSDP2's gathers that nothing else can use while backward is at its widest.
+
+    It gathers into buffers allocated on a stream of their own and copies them out: two at once in forward, one in
+    backward, and the allocator gives no stream the blocks of another.
+    Unit: bytes. Formula: the larger of a layer and what the outermost unit holds. Source: PyTorch,
+    `_fsdp_collectives.py`, `_fsdp_param_group.py` (`wait_for_unshard`).
+    """
+    if c.plan.parallel.strategy != "fsdp2" or not c.gathers:
+        return 0.0
+    return max(layer_bytes(c), root_bytes(c))
+
+
 def communication_buffers(c: Case, i: Instant) -> float:
     """Buffers in which gradients travel.
 

@@ -54,6 +54,14 @@ SAME_MODEL = {
     "ZhipuAI/GLM-4.5-Air": "glm-4.5-air",
     "moonshotai/Moonlight-16B-A3B-Instruct": "moonlight-16b-a3b",
     "unsloth/qwen3-14b-unsloth-bnb-4bit": "qwen3-14b",
+    "Qwen/Qwen2.5-0.5B-Instruct": "qwen2.5-0.5b",
+    "Qwen/Qwen2.5-1.5B-Instruct": "qwen2.5-1.5b",
+    "Qwen/Qwen2.5-3B-Instruct": "qwen2.5-3b",
+    "Qwen/Qwen2.5-7B-Instruct": "qwen2.5-7b",
+    "mistralai/Devstral-Small-2507": "devstral-small-24b",
+    "mistralai/Magistral-Small-2506": "mistral-small-24b",
+    "mistralai/Magistral-Small-2507": "mistral-small-24b",
+    "allenai/Olmo-3-7B-Instruct-SFT": "olmo-3-7b",
 }
 # Cards as the sources write them. PyTorch gives its cache back when a card is full, so a reserved peak ends there.
 CARDS = {
@@ -65,6 +73,8 @@ CARDS = {
     "A800 80GB": "a100-sxm-80gb",
     "H100 80GB": "h100-sxm-80gb",
     "NVIDIA L40S": "l40s-48gb",
+    "RTX 3090 24GB": "rtx-3090-24gb",
+    "RTX 4090 24GB": "rtx-4090-24gb",
 }
 # Models that are nobody's catalog entry: the published config's shape.
 SHAPES: dict[str, Request] = {
@@ -491,6 +501,141 @@ def notebooks(row: Row) -> Request:
     raise NotOfferedError("variable lengths below a cap: the longest sample is not published")
 
 
+def can_i_finetune(row: Row) -> Request:
+    """DaoyuanLi2816/can-i-finetune-this: its benchmark's own loop, one RTX 4080, allocated peak of two or three steps.
+
+    From src/canifinetune/bench/runner.py: transformers 5 on torch 2.6, synthetic rows of full length, adapters on the
+    attention, `prepare_model_for_kbit_training` for 4 bit, no autocast, outputs kept in a variable.
+    """
+    quantized = row["method"] == "qlora"
+    return _base(row) | {
+        "framework": "hf",
+        "transformers": "5.0",
+        "method": row["method"],
+        "quantization": "nf4-nested" if quantized else "none",
+        "base_dtype": "bf16",
+        "autocast": False,
+        "kbit_upcast": quantized,
+        "lora": _lora(row, row["lora_targets"], "fp32", 0.0),
+        "optimizer": row["optimizer"].replace("_", "-"),
+        "attention": "sdpa",
+        "padding": "packed",
+        "loss": "default",
+        "outputs_alive": True,
+        "grad_accum": 1,
+    }
+
+
+def fsdp_qlora(row: Row) -> Request:
+    """AnswerDotAI/fsdp_qlora: train.py under FSDP1, everything in bf16, rows of full length.
+
+    From train.py: adapters of rank 64 and dropout 0.1 on all linears, reentrant checkpointing, torch's AdamW (foreach),
+    the loop's variable holds the outputs, NO_SHARD for "ddp". Transformers 4.38. What it reserves includes wrapping,
+    before training: with one short row that is the peak, as the source says itself.
+    """
+    if row["sequence_length"] == "512" and row["peak_kind"] == "reserved":
+        raise NotOfferedError("the reserved peak is that of wrapping the model: it is the same with longer rows")
+    quantized, offloads = row["method"] == "qlora", row["offload"] != "no"
+    return _base(row) | {
+        "framework": "hf",
+        "transformers": "4.38",
+        "method": row["method"],
+        "quantization": "nf4-nested" if quantized else "none",
+        "base_dtype": "bf16",
+        "autocast": False,
+        "kbit_upcast": False,
+        "lora": _lora(row, "all-linear", "bf16", 0.1),
+        "optimizer": "adamw-foreach",
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "default",
+        "outputs_alive": True,
+        "activation_offload": "activations" in row["offload"],
+        "grad_accum": 1,
+        "parallel": {
+            "strategy": row["parallelism"],
+            "gpus_per_node": _ranks(row),
+            "offload": "all" if offloads else "none",
+        },
+    }
+
+
+def torchtune(row: Row) -> Request:
+    """pytorch/torchtune: the table of optimization flags, Llama 3.2 3B on one A100, peak of what is in use.
+
+    From the recipes' configs: bf16 throughout, fused AdamW, adapters on all linears but the keys'. The model of
+    2024 gave fp32 logits until the loss became chunked.
+    """
+    if row["loss"] == "none" and "compile" in row["framework"]:
+        raise NotOfferedError("a compiled loss on logits that the model has turned to fp32 is not offered")
+    if "8bit" in row["optimizer"]:
+        raise NotOfferedError("torchao's 8-bit AdamW works on fp32 copies: offered is bitsandbytes'")
+    request = _base(row) | {
+        "framework": "torchtune",
+        "method": row["method"],
+        "optimizer": "adamw",
+        "optimizer_in_backward": "backward" in row["optimizer"],
+        "compile": "compile" in row["framework"],
+        "activation_offload": "offload" in row["framework"],
+        "attention": "sdpa",
+        "padding": "packed",
+        "loss": "chunked-kept" if row["loss"] == "chunked" else "default",
+        "grad_accum": 1,
+    }
+    if row["method"] == "full":
+        return request | {"precision": "bf16"}
+    targets = ["q_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    return request | {
+        "quantization": "nf4-nested" if row["method"] == "qlora" else "none",
+        "base_dtype": "bf16",
+        "lora": _lora(row, targets, "bf16", 0.0),
+    }
+
+
+def axolotl(row: Row) -> Request:
+    """axolotl-ai-cloud/axolotl: figures that the READMEs of its examples give for a configuration that stands beside.
+
+    Packed rows, cut cross-entropy, FlashAttention. Its FSDP2 trains bf16 weights as loaded; accelerate before 1.11
+    reduces their gradients at every micro-step. Whether a figure was read before the first evaluation, whose logits are
+    whole, is not said. gpt-oss of August 2025 ran on transformers 4.55.
+    """
+    if row["method"] == "lora":
+        raise NotOfferedError("the reserved peak is that of loading: MXFP4 is unpacked on the GPU by 64-bit indices")
+    optimizers = {"adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw"}
+    request = _base(row) | {
+        "framework": "axolotl",
+        "method": row["method"],
+        "optimizer": optimizers.get(row["optimizer"], "adamw-8bit"),
+        "grad_accum": int(row["note"].rsplit(" ", 1)[1]),
+        "attention": "flash",
+        "padding": "packed",
+        "loss": "fused",
+        "activation_offload": "offloaded" in row["gradient_checkpointing"],
+    }
+    if row["method"] == "full":
+        return request | {
+            "transformers": "4.55",
+            "precision": "bf16",
+            "parallel": {
+                "strategy": "fsdp2",
+                "gpus_per_node": _ranks(row),
+                "offload": "none" if row["offload"] == "no" else "all",
+                "sync_each_batch": True,
+            },
+        }
+    dropout = re.search(r"dropout ([\d.]+)", row["framework"])
+    return request | {
+        "quantization": "nf4-nested" if row["method"] == "qlora" else "none",
+        "base_dtype": "bf16",
+        "autocast": True,
+        "lora": {
+            "rank": _number(row, "lora_rank"),
+            "targets": "all-linear",
+            "dropout": float(dropout[1]) if dropout else 0,
+        },
+    }
+
+
 def smoke(row: Row) -> Request:
     """calculator/smoke/smoke.py, contributed: its own loop on one GPU, every row of the longest length, under SDPA."""
     quantized = row["base_precision"] in ("nf4", "nf4-nested", "int8")
@@ -532,6 +677,10 @@ SOURCES: dict[str, Callable[[Row], Request]] = {
     "unslothai/unsloth": notebooks,
     "unslothai/notebooks": notebooks,
     "huggingface/trl": notebooks,
+    "DaoyuanLi2816/can-i-finetune-this": can_i_finetune,
+    "AnswerDotAI/fsdp_qlora": fsdp_qlora,
+    "pytorch/torchtune": torchtune,
+    "axolotl-ai-cloud/axolotl": axolotl,
 }
 
 
@@ -806,5 +955,6 @@ BOUNDS: dict[str, Callable[[Row], Request]] = {
     "Lightning-AI/litgpt": _litgpt_bound,
     "modelscope/ms-swift": _swift_bound,
     "mosaicml/llm-foundry": _mpt_bound,
+    "AnswerDotAI/fsdp_qlora": fsdp_qlora,
     "case": _case,
 }

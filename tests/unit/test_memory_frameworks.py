@@ -3,14 +3,16 @@
 import pytest
 
 from ajuste.activations import attention
+from ajuste.card import estimate_memory
 from ajuste.case import Case
 from ajuste.catalog import load_catalog
 from ajuste.constants import MID
 from ajuste.host import host_ram
-from ajuste.layer_work import forward_points
+from ajuste.layer_work import forward_points, indexed_experts
 from ajuste.loss import loss_points
 from ajuste.memory import MemoryTable, fullest_table
 from ajuste.resolve import resolve
+from ajuste.sharding import gather_pool
 from ajuste.tool_files import read_config
 
 LLAMA = {
@@ -159,3 +161,43 @@ def test_fp32_attention_of_grouped_heads_writes_out_its_scores():
         c = case(**request | change)
         assert attention(c, c.layer) == bytes_per_token, change
     assert max(p.temporaries for p in forward_points(case(**request))) == (13 * 32 * 2048 + 4 * 4096 + 6 * 4096) * 2048
+
+
+# ------------------------------------------------------------------------------------- FSDP's other buffers
+
+
+def test_fsdp2_gathers_into_blocks_of_another_stream():
+    """Two buffers in forward, one in backward: what the second held, here embedding and head, no other tensor takes."""
+    root = 2 * (2 * EMBEDDING + 4096)
+    assert gather_pool(case(**PURE, **fsdp(2))) == root
+    assert gather_pool(case(**PURE, **fsdp(1))) == gather_pool(case(**PURE)) == 0
+    plan, arch = resolve(BASE | PURE | fsdp(2), load_catalog("{}"))
+    memory = estimate_memory(plan, arch)
+    assert memory.reserved.mid - memory.allocated.mid > root
+
+
+def test_fsdp1_keeps_inputs_and_gradients_of_frozen_layers():
+    """At the first layer: 32 inputs and the gradients of 31, 2h·T each; its own input's comes last."""
+    found = table(method="lora", lora=LORA, base_dtype="bf16", gradient_checkpointing="full", **fsdp(1))
+    waits = [a for i, a in zip(found.instants, found.columns["activations"], strict=True) if i.moment == "backward"]
+    tables = 2 * 2 * 128 * 2048  # sine and cosine
+    assert max(waits) - tables == (32 + 31) * 2 * 4096 * 2048
+
+
+def test_gpt_oss_indexed_its_experts_one_by_one():
+    """Before transformers 5: one expert's gradient has the size of all, 2 B × 32 × 2880 × 2 · 2880 of gate and up."""
+    config = {
+        "model_type": "gpt_oss",
+        "hidden_size": 2880,
+        "intermediate_size": 2880,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 64,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "vocab_size": 201088,
+        "num_local_experts": 32,
+        "num_experts_per_tok": 4,
+    }
+    for release, size in (("4.55", 2 * 32 * 2880 * 5760), ("5.0", 0)):
+        c = case(**PURE | {"model": config, "transformers": release})
+        assert indexed_experts(c) == size
