@@ -20,6 +20,10 @@ TARGETS = {
     "qkv": ("q", "k", "v", "qkv"),
     "attention": ("q", "k", "v", "qkv", "o", "q_down", "kv_down", "kv"),
 }
+# The module that a projection sits in, when a target names it too ("self_attn.q_proj").
+FEED_FORWARD = ("gate", "up", "down", "gate_up")
+SHARED_EXPERTS = ("shared_expert", "shared_experts", "shared_mlp")
+FEED_FORWARDS = ("mlp", "feed_forward", "ffn", "block_sparse_moe", "moe", "experts", *SHARED_EXPERTS)
 TARGETED = ("lora", "qlora", "rslora", "dora", "adalora", "vera", "ia3")
 
 
@@ -36,7 +40,26 @@ def targeted(layer: Layer, plan: Plan) -> tuple[Linear, ...]:
         return linears
     if isinstance(targets, str):
         return tuple(m for m in linears if m.role in TARGETS[targets])
-    return tuple(m for m in linears if m.name in targets or m.role in targets)
+    return tuple(m for m in linears if m.role in targets or any(is_named(m, layer, name) for name in targets))
+
+
+def is_named(m: Linear, layer: Layer, target: str) -> bool:
+    """Whether a target names a module: its last part is the module's name, the part before the module it sits in.
+
+    A module of one layer, or of one expert, by its number is none: layers are not told apart here.
+    Source: PEFT 0.21, `tuners_utils.py` (`check_target_module_exists`: the whole path, or its end from a dot on).
+    """
+    *parents, name = target.split(".")
+    if name != m.name or any(part.isdecimal() for part in parents):
+        return False
+    if not parents:
+        return True
+    if m.role.startswith("expert_"):  # a number stands between
+        return False
+    parent = parents[-1]
+    if m.role in FEED_FORWARD:
+        return parent in (SHARED_EXPERTS if layer.experts else FEED_FORWARDS)
+    return parent not in FEED_FORWARDS
 
 
 def layer_parameters(layer: Layer, plan: Plan) -> float:
@@ -81,7 +104,8 @@ def fused_expert_parameters(layer: Layer, plan: Plan) -> float:
     targets = plan.lora.targets
     if not layer.experts or not _looks_among_experts(layer, plan):
         return 0
-    named = [m for m in layer.experts if targets == "all-linear" or m.name in targets]
+    ends = {name.rsplit(".", 1)[-1] for name in targets} if not isinstance(targets, str) else ()
+    named = [m for m in layer.experts if targets == "all-linear" or m.name in ends]
     down = next(m for m in layer.experts if m.role == "expert_down")
     f, h = down.inputs, down.outputs
     each = (f + h) * (down in named) + 2 * (h + 2 * f) * (len(named) > 1)

@@ -201,3 +201,44 @@ def test_gpt_oss_indexed_its_experts_one_by_one():
     for release, size in (("4.55", 2 * 32 * 2880 * 5760), ("5.0", 0)):
         c = case(**PURE | {"model": config, "transformers": release})
         assert indexed_experts(c) == size
+
+
+# ------------------------------------------------------------------------------------------- names of targets
+
+
+@pytest.mark.parametrize(
+    ("dotted", "plain"),
+    [
+        (["self_attn.q_proj", "self_attn.v_proj"], ["q_proj", "v_proj"]),
+        (["mlp.gate_proj", "model.layers.mlp.down_proj"], ["gate_proj", "down_proj"]),
+        (["mlp.q_proj", "self_attn.k_proj", "self_attn.gate_proj"], ["k_proj"]),
+        (["layers.3.self_attn.v_proj", "o_proj"], ["o_proj"]),
+    ],
+)
+def test_targets_may_name_the_parent_module(dotted: list[str], plain: list[str]):
+    """PEFT takes the end of a module's path, from a dot on; one layer by its number is not what all layers have."""
+    by_path, by_name = (
+        case(method="lora", base_dtype="bf16", lora=LORA | {"targets": names}).trainable for names in (dotted, plain)
+    )
+    assert by_path == by_name > 0
+
+
+def test_shared_experts_are_named_apart():
+    """Llama 4, 16 experts and a shared one, which `shared_expert.up_proj` means; `feed_forward.up_proj` means none."""
+    config = {
+        "model_type": "llama4_text",
+        "hidden_size": 5120,
+        "intermediate_size": 8192,
+        "intermediate_size_mlp": 16384,
+        "num_hidden_layers": 48,
+        "num_attention_heads": 40,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "vocab_size": 202048,
+        "num_local_experts": 16,
+        "num_experts_per_tok": 1,
+    }
+    request = {"model": config, "method": "lora", "base_dtype": "bf16"}
+    targets = ["self_attn.q_proj", "shared_expert.up_proj", "feed_forward.up_proj"]
+    q, shared = 16 * (5120 + 40 * 128), 16 * (5120 + 8192)
+    assert case(**request, lora=LORA | {"targets": targets}).trainable == 48 * (q + shared)
