@@ -147,8 +147,10 @@ class Case:
         unexpanded = plan.attention == "sdpa" and not self.masked and grouped and not own_code
         newer = not plan.transformers or release(plan.transformers) >= (4, 54)
         self.scores_written = unexpanded and newer and self.attention_bytes == 4
-        # Liger, Unsloth and torch.compile fuse norms and activation functions: only their inputs are saved.
-        self.fused_kernels = plan.kernels != "none" or plan.compile
+        # Liger, Unsloth and torch.compile fuse norms and activation functions: only their inputs are saved. Of
+        # Unsloth's, axolotl has those of LoRA alone.
+        lora_only = plan.kernels == "unsloth" and plan.framework == "axolotl"
+        self.fused_kernels = plan.compile or (plan.kernels != "none" and not lora_only)
         self.old_loss = plan.logits_shift_copy and release(plan.transformers) < (4, 46)
         self.dropout = plan.lora.dropout > 0 and plan.has_lora
         # litgpt has a model code of its own: query, key and value in one module, keys expanded to all heads.

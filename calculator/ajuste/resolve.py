@@ -9,6 +9,7 @@ from .catalog import Catalog, day_number, find_gpu, find_model
 from .constants import PRESETS
 from .contract import (
     FULL_METHODS,
+    LORA_METHODS,
     PREFERENCE_TASKS,
     REQUEST,
     check_request,
@@ -20,7 +21,7 @@ from .plan import NESTED, Parallel, Plan
 
 # Keys of a preset's table that are conditions, not fields.
 TASKS = ("sft", "pretrain", *PREFERENCE_TASKS, "grpo")
-CONDITIONS = ("full", "peft", "quantized", "before", *TASKS)
+CONDITIONS = ("full", "peft", "low-rank", "quantized", "int8", "before", *TASKS)
 WEIGHT_DTYPE = {
     "bf16": "bf16",
     "bf16-master": "bf16",
@@ -91,7 +92,12 @@ def _conditions(asked: dict[str, Any], general: dict[str, Any]) -> tuple[str, ..
     if asked["method"] in FULL_METHODS:
         return ("full", task)
     quantization = asked.get("quantization", "nf4-nested" if asked["method"] == "qlora" else "none")
-    return ("peft", "quantized", task) if quantization != "none" else ("peft", task)
+    return (
+        "peft",
+        *(("low-rank",) if asked["method"] in LORA_METHODS else ()),
+        *(("quantized", quantization) if quantization != "none" else ()),
+        task,
+    )
 
 
 def _layers(table: dict[str, Any], conditions: tuple[str, ...], version: str | None) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .contract import LORA_METHODS
 from .tool_deepspeed import WHOLE_BATCH, ZERO_RULES
 from .tool_rules import (
     ANY,
@@ -44,10 +45,56 @@ def _axolotl_methods() -> tuple[tuple[tuple[object, ...], tuple[object, ...]], .
     return tuple(rows)
 
 
+def _lora_kernels() -> tuple[Rule, ...]:
+    """Its LoRA kernels, which are Unsloth's: on by themselves, with the conditions of its `lora_kernels_auto_enable`.
+
+    A flag that is said, or code from a repository, and none turns itself on. The feed-forward's decides memory. With
+    them Liger keeps only the norms.
+    """
+    flags = ("lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel")
+    said = (True, False)
+    on, off = (True, True, True), (False, False, False)
+    alone = (
+        ("method", LORA_METHODS),
+        ("task", (None, "sft", "pretrain", "reward")),
+        ("quantization", (None, "none", "nf4", "nf4-nested", "gptq-int4")),
+    )
+    return (
+        Rows(("kernels",), flags, ((("unsloth",), on), (("unsloth",), (True, ANY, ANY))), when=PEFT),
+        Rows(
+            ("kernels",),
+            (*flags, "trust_remote_code"),
+            (
+                (("unsloth",), (True, ANY, ANY, ANY)),
+                ((ANY,), (*off, ANY)),
+                ((ANY,), (said, ANY, ANY, ANY)),
+                ((ANY,), (ANY, said, ANY, ANY)),
+                ((ANY,), (ANY, ANY, said, ANY)),
+                ((ANY,), (ANY, ANY, ANY, True)),
+                (("unsloth",), (None, None, None, None)),
+            ),
+            when=alone,
+        ),
+    )
+
+
 HALF_KEYS = ("bfloat16", "float16", "fp16", "float32", "bf16")
 BF16 = (True, "auto", "true", None)
 LIGER = Also(("axolotl.integrations.liger.LigerPlugin",))
 CUT = Also(("axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin",))
+
+LOSS_KEYS = (
+    "liger_fused_linear_cross_entropy",
+    "cut_cross_entropy",
+    "chunked_cross_entropy",
+    "liger_cross_entropy",
+)
+LOSSES = (
+    (("fused",), (ANY, True, None, None)),
+    (("fused",), (True, None, None, None)),
+    (("chunked-kept",), (None, None, True, None)),
+    (("default",), (None, None, None, None)),
+)
 
 
 def _axolotl_numerics(fields: tuple[str, ...], when: Condition, *rows: tuple[tuple[object, ...], str]) -> Rows:
@@ -226,20 +273,25 @@ AXOLOTL: tuple[Rule, ...] = (
         ),
     ),
     Rows(
-        ("loss", "kernels"),
+        ("kernels",),
+        ("liger_rms_norm", "liger_glu_activation", "plugins"),
+        ((("liger",), (True, True, LIGER)), (("none",), (ANY, ANY, ANY))),
+    ),
+    *_lora_kernels(),
+    Rows(
+        ("loss",),
+        LOSS_KEYS,
+        ((("fused",), (True, None, None, None)), *LOSSES),
+        when=(("kernels", ("liger",)),),
+    ),
+    Rows(
+        ("loss",),
+        (*LOSS_KEYS, "plugins"),
         (
-            *("liger_fused_linear_cross_entropy", "cut_cross_entropy", "chunked_cross_entropy", "liger_cross_entropy"),
-            *("liger_rms_norm", "liger_glu_activation", "plugins"),
+            (("fused",), (None, True, None, None, CUT)),
+            *((fields, (*keys, ANY)) for fields, keys in LOSSES),
         ),
-        (
-            (("fused", "liger"), (True, None, None, None, True, True, LIGER)),
-            (("fused", "none"), (None, True, None, None, None, None, CUT)),
-            (("fused", "liger"), (ANY, True, None, None, True, ANY, ANY)),
-            (("fused", "none"), (True, None, None, None, ANY, ANY, ANY)),
-            (("chunked-kept", "none"), (None, None, True, None, None, None, None)),
-            (("default", "liger"), (None, None, None, None, True, True, LIGER)),
-            (("default", "none"), (None, None, None, None, ANY, ANY, ANY)),
-        ),
+        when=(("kernels", ("none", "unsloth")),),
     ),
     Same("compile", "torch_compile"),
     Same("dataset.epochs", "num_epochs"),

@@ -243,6 +243,27 @@ def test_trl_turns_the_adapters_of_a_quantised_model_to_bf16(frameworks: Path):
     assert planned(Fact("trl", "lora.dtype", "", "", {}, QLORA)) == "bf16"
 
 
+def test_axolotl_turns_its_lora_kernels_on(frameworks: Path):
+    source = (frameworks / "axolotl/utils/schemas/validation.py").read_text(encoding="utf-8")
+    conditions = ast.unparse(
+        next(n for n in ast.parse(source).body if getattr(n, "name", "") == "lora_kernels_auto_enable")
+    )
+    for condition in (
+        "get('rl')",
+        "adapter not in ('lora', 'qlora')",
+        "adapter == 'lora' and get('load_in_8bit')",
+        "get('trust_remote_code')",
+    ):
+        assert condition in conditions, f"axolotl's own condition is not {condition} any more"
+
+    def kernels(**asked: object) -> str:
+        return planned(Fact("axolotl", "kernels", "", "", {}, {"method": "lora", **asked}))
+
+    assert kernels() == kernels(method="qlora") == kernels(task="reward") == "unsloth"
+    assert kernels(task="dpo") == kernels(quantization="int8") == kernels(method="full") == "none"
+    assert kernels(kernels="liger") == "liger"
+
+
 def test_every_framework_is_compared():
     assert {fact.framework for fact in FACTS} == set(PRESETS["framework"])
 

@@ -160,3 +160,27 @@ def test_a_refusal_says_who_decides(catalog):
         "parallel.gpus_per_node": "It is said when the job is launched, not in this file.",
         "parallel.strategy": "It is said when the job is launched, not in this file.",
     }
+
+
+@pytest.mark.parametrize(
+    ("lines", "kernels"),
+    [
+        ({"adapter": "qlora", "load_in_4bit": True}, "unsloth"),
+        ({"adapter": "lora", "lora_dropout": 0.05}, "unsloth"),
+        ({"adapter": "lora", "lora_mlp_kernel": True}, "unsloth"),
+        ({"adapter": "lora", "lora_mlp_kernel": False}, "none"),
+        ({"adapter": "lora", "lora_qkv_kernel": True}, "none"),  # one is said: the feed-forward's stays off
+        ({"adapter": "lora", "load_in_8bit": True}, "none"),
+        ({"adapter": "lora", "rl": "dpo"}, "none"),
+        ({"adapter": "lora", "rl": "dpo", "lora_mlp_kernel": True}, "unsloth"),
+        ({"adapter": "lora", "trust_remote_code": True}, "none"),
+        ({"adapter": "lora", "liger_rms_norm": True, "liger_glu_activation": True}, "unsloth"),
+        ({"adapter": "lora", "liger_rms_norm": True, "liger_glu_activation": True, "lora_mlp_kernel": False}, "liger"),
+        ({"liger_rms_norm": True, "liger_glu_activation": True}, "liger"),
+        ({}, "none"),
+    ],
+    ids=str,
+)
+def test_axolotls_kernels_are_read_as_it_turns_them_on(lines: dict, kernels: str, catalog_text: str):
+    request = read_config({"base_model": "meta-llama/Llama-3.1-8B", **lines}, "axolotl")["request"]
+    assert resolve(request, load_catalog(catalog_text))[0].kernels == kernels
