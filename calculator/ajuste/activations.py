@@ -40,11 +40,11 @@ def waiting_per_token(c: Case, y: Layer) -> float:
     """What one layer keeps while others are at work.
 
     Unit: bytes per token. Formula: everything without checkpointing; its input, 2h (4h in fp32), with full
-    checkpointing; selective: the input, the attention's output and every second matrix product (torchtitan), or all
-    but the attention's inside (Megatron).
+    checkpointing (and what `quantised_inputs` of old stacks hold on to); selective: the input, the attention's output
+    and every second matrix product (torchtitan), or all but the attention's inside (Megatron).
     """
     if c.checkpointed:
-        return c.residual * c.hidden
+        return c.residual * c.hidden + quantised_inputs(c, y)
     if not c.selective:
         return saved_per_token(c, y)
     e, q, k = c.attention_bytes, y.query, y.key
@@ -258,9 +258,9 @@ def adapter_outputs(c: Case, y: Layer) -> float:
 def quantised_inputs(c: Case, y: Layer) -> float:
     """Inputs that quantised linears keep although their weights are frozen.
 
-    Unit: bytes per token. Formula: bitsandbytes up to 0.42 keeps every linear's input. With litgpt of 2023 2h for each
-    group that shares one, 2q, 2f; in 2024 it computed in fp32, every linear with a copy of its own: 4h, 4q, 4f. Later
-    releases keep none.
+    Unit: bytes per token. Formula: bitsandbytes up to 0.43.1 keeps every linear's input, out of reach of
+    checkpointing that is not reentrant. With litgpt of 2023, and ms-swift, 2h for each group that shares one, 2q, 2f;
+    in 2024 it computed in fp32, every linear with a copy of its own: 4h, 4q, 4f. Later releases keep none.
     """
     if c.input_copies == 4:
         readers = 1 + (2 if c.arch.traits.gated else 1)

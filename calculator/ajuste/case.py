@@ -156,10 +156,12 @@ class Case:
         # litgpt has a model code of its own: query, key and value in one module, keys expanded to all heads.
         self.litgpt = plan.framework == "litgpt"
         self.fused_qkv = self.arch.traits.fused_qkv or self.litgpt
-        # Bytes per number of the inputs that bitsandbytes' 4-bit linears kept, by the age of the stack.
+        # Bytes per number of the inputs that bitsandbytes' 4-bit linears kept, by the age of the stack: up to 0.43.1
+        # held by hand, where only reentrant checkpointing, which ms-swift never used, does without them.
         age = release(plan.transformers)
-        kept = self.litgpt and self.quantized and plan.transformers
-        self.input_copies = 0 if not kept or age >= (4, 43) else 2 if age < (4, 36) else 4
+        swift = plan.framework == "ms-swift" and plan.quantization in ("nf4", "nf4-nested")
+        kept = (swift or (self.litgpt and self.quantized)) and plan.transformers
+        self.input_copies = 0 if not kept or age >= (4, 43) else 2 if swift or age < (4, 36) else 4
 
     def _trainable(self, plan: Plan, arch: Architecture) -> None:
         """What is trained on this rank, in parameters."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ajuste.activations import attention
+from ajuste.activations import attention, waiting_per_token
 from ajuste.card import estimate_memory
 from ajuste.case import Case
 from ajuste.catalog import load_catalog
@@ -242,3 +242,18 @@ def test_shared_experts_are_named_apart():
     targets = ["self_attn.q_proj", "shared_expert.up_proj", "feed_forward.up_proj"]
     q, shared = 16 * (5120 + 40 * 128), 16 * (5120 + 8192)
     assert case(**request, lora=LORA | {"targets": targets}).trainable == 48 * (q + shared)
+
+
+# ------------------------------------------------------------------------------------------ old bitsandbytes
+
+
+def test_old_bitsandbytes_held_inputs_that_checkpointing_could_not_free():
+    """Up to 0.43.1 a 4-bit linear held its input by hand: 2 (2h + q + f) per layer beside the checkpoint's 2h.
+
+    Reentrant checkpointing (the Trainer's of those days) ran without gradients first and held none; ms-swift's was not.
+    """
+    request = {"method": "qlora", "lora": LORA, "kbit_upcast": False, "gradient_checkpointing": "full"}
+    held = 2 * (2 * 4096 + 4096 + 14336)
+    for framework, release, more in (("ms-swift", "4.36", held), ("hf", "4.36", 0), ("ms-swift", "4.57", 0)):
+        c = case(**request, framework=framework, transformers=release)
+        assert waiting_per_token(c, c.layer) == 2 * 4096 + more
