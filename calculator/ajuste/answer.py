@@ -135,7 +135,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "model": model_of(plan, arch),
         "memory": memory_of(memory, plan, arch),
         "gpus": [row_of(fitter, placement) for placement in cards],
-        "time": time_of(stay) if stay else None,
+        "time": time_of(stay) if stay and stay.placement.verdict != "no" else None,
         "offers": [offer_of(row, ranker) for row in shown],
         "picks": {name: _index(shown, row) for name, row in ranking.picks.items()},
         "grid": cells,
@@ -309,8 +309,6 @@ def stay_of_interest(ranker: Ranker, ranking: Ranking, catalog: Catalog) -> Stay
     for offered in (row, *ranking.ranked):
         if offered is not None and offered.placement.count == placement.count:
             return offered.stay
-    if placement.verdict == "no":
-        placement = fitter.timed(placement, has_fast_network(gpu, catalog))
     return Stay(ranker, placement, ranker.plan.job.persistent_storage)
 
 

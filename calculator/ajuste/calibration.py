@@ -76,9 +76,10 @@ def calibrate(plan: Plan, catalog: Catalog) -> Calibrated:
             raise RequestError("missing", "calibration.request.gpu", accepted='"a100-sxm-80gb"')
         from .fit import residual_of
 
-        rates = rates_of(find_gpu(catalog, run.gpu), compute_of(run), run)
+        gpu = find_gpu(catalog, run.gpu)
+        rates = rates_of(gpu, compute_of(run), run)
         speed = tokens_per_second(work_of(run, arch), rates, run, run.batch, run.grad_accum)
-        low, mid, high = residual_of(run)
+        low, mid, high = residual_of(run, gpu)
         noise = ASSUMPTIONS["run-to-run-speed"].mid
         band = Range(low * speed, mid * speed, high * speed)
         factor, width = _believed(given.measured_tokens_per_second, band, noise)

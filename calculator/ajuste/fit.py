@@ -18,7 +18,17 @@ from .lengths import attended_tokens, row_tokens, rows_per_epoch
 from .memory import GIB
 from .plan import Plan
 from .resolve import accumulation
-from .throughput import Rates, Work, compute_of, on_more_ranks, rates_of, speed, work_of
+from .throughput import (
+    GATHERING,
+    Rates,
+    Work,
+    compute_of,
+    is_linked_by_pcie,
+    on_more_ranks,
+    rates_of,
+    speed,
+    work_of,
+)
 
 COUNTS = (1, 2, 4, 8)
 # Strategies tried for several GPUs when the request names none, those that send least first: the first that fits is
@@ -214,7 +224,7 @@ class Fitter:
         site, gpu, micro_batch = placed.site, placed.gpu, placed.micro_batch
         row, attended = self._row(site.plan, micro_batch)
         reached = self._speeds(site, gpu, micro_batch * row, attended, placed.accumulation, fast_network)
-        band = [one * other for one, other in zip(residual_of(site.plan), reached, strict=True)]
+        band = [one * other for one, other in zip(residual_of(site.plan, gpu), reached, strict=True)]
         return placed._replace(tokens_per_second=self.calibrated.rate(Range(*band)))
 
     def _speeds(
@@ -240,7 +250,7 @@ class Fitter:
         work = site.work
         most = rates.matmul * work.efficiency * work.fp8 / (work.flops * work.slowdown)
         plans = (site.plan, site.plan.replace(parallel=site.plan.parallel._replace(strategy="fsdp2")))
-        return self.calibrated.rate(Range(*[max(residual_of(plan).mid for plan in plans) * most] * 3)).mid
+        return self.calibrated.rate(Range(*[max(residual_of(plan, gpu).mid for plan in plans) * most] * 3)).mid
 
     def _rates_of(self, gpu: Gpu, site: Site, network: str) -> Rates:
         key = (gpu.id, site.work.compute, network)
@@ -425,9 +435,15 @@ def in_fp16(plan: Plan) -> Plan:
     )
 
 
-def residual_of(plan: Plan) -> Range:
-    """Measured ÷ estimated tokens per second of a plan's class, from sources that the fit had not seen."""
+def residual_of(plan: Plan, gpu: Gpu) -> Range:
+    """Measured ÷ estimated tokens per second of a plan's class, from sources that the fit had not seen.
+
+    Weights gathered over PCIe are a class of their own: what a board's lanes carry is not known.
+    """
     kind = "full" if plan.trains_base else "quantised" if plan.is_quantized else "adapter"
-    sharded = "" if plan.parallel.strategy in ("none", "ddp", "device-map") else "-sharded"
-    row = ASSUMPTIONS[f"throughput-residual-{kind}{sharded}"]
+    if plan.parallel.strategy in GATHERING and is_linked_by_pcie(gpu):
+        kind = "gathered-pcie"
+    elif plan.parallel.strategy not in ("none", "ddp", "device-map"):
+        kind += "-sharded"
+    row = ASSUMPTIONS[f"throughput-residual-{kind}"]
     return Range(row.low, row.mid, row.high)

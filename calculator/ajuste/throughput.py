@@ -22,6 +22,8 @@ from .plan import Plan
 FUSED_FRAMEWORKS = ("torchtune", "axolotl")
 # Bytes of a stored weight, as FSDP and ZeRO-3 gather it.
 STORED_BYTES = {"none": 2.0, "nf4": 0.56, "nf4-nested": 0.52, "int8": 1.0, "gptq-int4": 0.55, "fp8": 1.0}
+# Strategies whose ranks keep a part of the weights and gather the rest, layer by layer.
+GATHERING = ("zero3", "fsdp1", "fsdp2")
 PCIE_GB_PER_S = {3: 16.0, 4: 32.0, 5: 64.0, 6: 128.0}  # one way, 16 lanes
 
 
@@ -30,15 +32,19 @@ class Work(NamedTuple):
 
     compute: str  # bf16 | fp16 | fp8 | fp32
     fp8: float  # share of its measured rate that fp8 reaches; 1 for other formats
-    efficiency: float  # of matrix multiplications: software, PEFT, model parallelism
+    efficiency: float  # of matrix multiplications: software, PEFT, experts
+    waiting: float  # share of the time that ranks of a split model do not wait for each other
     flops: float  # per token, matrix multiplications
+    single_flops: float  # per token, those in fp32 that `flops` leaves out
     attention: tuple[tuple[float, float], ...]  # (FLOPs per token and attended token, window or 0)
+    single_attention: bool  # attention of fp32 queries and keys
     elementwise_bytes: float  # per token: norms, activations, rotary
     bytes: float  # per token: logits, adapters
     attention_bytes: float  # per token and attended token: scores that eager attention writes
     batch_bytes: float  # per micro-batch: weights read, dequantised
     launch_seconds: float  # per micro-batch: the CPU launching kernels
     gather_bytes: float  # per micro-batch over the link: FSDP and ZeRO-3
+    exchange_bytes: float  # per token over the link, nothing else runs: tensor and expert parallelism
     gradient_bytes: float  # per step over the link: reduction of gradients that are not gathered
     optimizer_bytes: float  # per step in GPU memory
     pcie_batch_bytes: float  # per micro-batch over PCIe: offloaded weights, activations per token apart
@@ -54,10 +60,13 @@ class Rates(NamedTuple):
     """What one GPU reaches. FLOP/s and bytes/s."""
 
     matmul: float
+    single: float  # fp32 matrix multiplications
     attention: float
     bandwidth: float
     elementwise: float  # share of elementwise traffic that leaves the cache
     link: float  # one way, as training reaches it
+    fabric: float  # the same, between the GPUs that exchange activations
+    exposed: float  # share of the shorter of computing and gathering that does not overlap
     pcie: float
     host: float
 
@@ -92,7 +101,11 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
     FLOPs per token (N weights of the layers that a token meets, H of the head): forward 2, gradient of activations 2,
     gradient of weights 2 only where weights are trained; recomputation repeats the layers' forward.
         linear = (6 | 4) (N + H) + 2 N g         attention = (3.5 + g) · 2 · q per attended token (causal, flash)
-    with g the recomputed share: 1 full, `selective-recompute`, 0 none.
+    with g the recomputed share: 1 full, `selective-recompute`, 0 none. A head that is trained beside adapters adds its
+    2 H. Bases upcast to fp32 without autocast compute head and attention in fp32.
+
+    Gathers: each tensor-parallel rank and stage gathers its own part only, and experts are gathered among the ranks
+    that hold the same ones.
     """
     stack, full, compute = stack_of(plan), plan.trains_base, compute or compute_of(plan)
     again = {"full": 1.0, "none": 0.0}.get(plan.gradient_checkpointing, a["selective-recompute"])
@@ -102,35 +115,40 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
     every = stored + head
     parallel = plan.parallel
     split = parallel.tp * parallel.pp * parallel.cp * parallel.sp
-    sharded = parallel.strategy in ("zero3", "fsdp1", "fsdp2")
     shards = parallel.shards
-    share = (shards - 1) / shards if sharded else 0.0
+    single = has_fp32_stream(plan)
+    head_flops = head * (6 if full or plan.train_embeddings else 4)
     case = Case(plan, arch, a)
     trained = float(case.trainable)
     reduced = 0.0
-    if parallel.data_ranks > 1 and not sharded:
+    if parallel.data_ranks > 1 and parallel.strategy not in GATHERING:
         reduced = 2 * 2.0 * trained * (parallel.data_ranks - 1) / parallel.data_ranks / (parallel.tp * parallel.pp)
     offload = parallel.offload
     states = max(1, shards if parallel.strategy != "ddp" else 1) * parallel.tp * parallel.pp
     optimizer = a["optimizer-bytes"] * (1.0 if stack in ("vendor", "compiled") else a["optimizer-foreach"])
     on_host = offload != "none"
     moe = 1 + expert_flops_share * (a["moe-matmul-slowdown"] - 1)
+    waiting = a["model-parallel-efficiency"] if parallel.tp * parallel.pp > 1 else 1.0
     return Work(
         compute=compute,
         fp8=a["fp8-efficiency-vendor" if stack == "vendor" else "fp8-efficiency"] if compute == "fp8" else 1.0,
-        efficiency=_efficiency(plan, stack, split, a) / moe,
-        flops=(6 if full else 4) * (met + head) + 2 * met * again,
+        efficiency=_efficiency(plan, stack, a) / moe,
+        waiting=waiting,
+        flops=(6 if full else 4) * met + 2 * met * again + (0.0 if single else head_flops),
+        single_flops=head_flops if single else 0.0,
         attention=tuple(
             ((3.5 + again) * 2 * y.count * y.heads * (y.head_dim + y.value_dim) / 2, float(y.window))
             for y in arch.layers
         ),
-        elementwise_bytes=_elementwise_bytes(plan, arch, stack, passes, a),
-        bytes=a["logits-traffic"] * arch.vocabulary + _adapter_bytes(plan, arch, a) * passes / 3,
+        single_attention=single,
+        elementwise_bytes=_elementwise_bytes(plan, arch, stack, passes, a) * (2 if single else 1),
+        bytes=a["logits-traffic"] * arch.vocabulary + _adapter_bytes(plan, arch, stack, a) * passes / 3,
         attention_bytes=_eager_attention_bytes(plan, arch, a),
         batch_bytes=passes * 2.0 * every * (0.3 if plan.is_quantized else 1.0)
         + (2 + again) * stored * _dequantisation_bytes(plan, a),
         launch_seconds=_launch_seconds(plan, arch, stack, passes, a),
-        gather_bytes=(3 if full else 2) * STORED_BYTES[plan.quantization] * every * share,
+        gather_bytes=(3 if full else 2) * STORED_BYTES[plan.quantization] * _gathered_weights(plan, arch, every),
+        exchange_bytes=_exchanged_bytes(plan, arch, 2 + again),
         gradient_bytes=reduced,
         optimizer_bytes=0.0 if on_host else optimizer * trained / states,
         pcie_batch_bytes=(2 + again) * STORED_BYTES[plan.quantization] * every / states
@@ -143,6 +161,42 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
         data_ranks=parallel.data_ranks,
         slowdown=_method_slowdown(plan, a) * _task_slowdown(plan),
     )
+
+
+def has_fp32_stream(plan: Plan) -> bool:
+    """Whether activations between layers are fp32: norms and embeddings were upcast, and no autocast casts back.
+
+    Source: PEFT's `prepare_model_for_kbit_training`; bitsandbytes layers compute in 16 bit and return their input's
+    type, the head and attention stay in fp32.
+    """
+    return plan.kbit_upcast and not plan.autocast and not plan.trains_base and plan.base_dtype != "fp32"
+
+
+def _gathered_weights(plan: Plan, arch: Architecture, every: float) -> float:
+    """Weights that a rank receives when all layers are gathered once."""
+    parallel = plan.parallel
+    if parallel.strategy not in GATHERING:
+        return 0.0
+    experts = sum(y.count * y.expert_weights for y in arch.layers)
+    shards, expert_shards = parallel.shards, parallel.expert_shards
+    dense = (every - experts) / (parallel.tp * parallel.pp) * (shards - 1) / shards
+    held = parallel.expert_tp * parallel.pp * parallel.ep
+    return dense + experts / held * (expert_shards - 1) / expert_shards
+
+
+def _exchanged_bytes(plan: Plan, arch: Architecture, passes: float) -> float:
+    """What layers split over ranks send, with every pass and nothing to compute meanwhile. Unit: bytes per token.
+
+    Formula: tensor parallelism sums the activations of attention and of the feed-forward over its ranks, which all see
+    the token: 2 · 2 · 2h (tp−1) per layer; expert parallelism sends it to its experts and back, 2 · 2h · k (ep−1)/ep.
+    """
+    parallel, total = plan.parallel, 0.0
+    if parallel.tp > 1:
+        total += 2 * 2 * 2.0 * arch.hidden * arch.depth * (parallel.tp - 1)
+    if parallel.ep > 1:
+        routed = sum(y.count * y.experts_per_token for y in arch.layers if y.experts)
+        total += 2 * 2.0 * arch.hidden * routed * (parallel.ep - 1) / parallel.ep
+    return total * passes
 
 
 def saved_per_token(c: Case) -> float:
@@ -174,13 +228,9 @@ def _active_share(layer: Layer) -> float:
     return min(1.0, layer.experts_per_token / layer.experts[0].copies)
 
 
-def _efficiency(plan: Plan, stack: str, split: int, a: dict[str, float]) -> float:
+def _efficiency(plan: Plan, stack: str, a: dict[str, float]) -> float:
     reached = a["matmul-efficiency"] * a[f"stack-{stack}"]
-    if not plan.trains_base:
-        reached *= a["peft-efficiency"]
-    if split > 1:
-        reached *= a["model-parallel-efficiency"]
-    return reached
+    return reached if plan.trains_base else reached * a["peft-efficiency"]
 
 
 def _elementwise_bytes(plan: Plan, arch: Architecture, stack: str, passes: float, a: dict[str, float]) -> float:
@@ -188,10 +238,14 @@ def _elementwise_bytes(plan: Plan, arch: Architecture, stack: str, passes: float
     return a["elementwise-traffic"] * a[f"elementwise-{stack}"] * arch.depth * 2.0 * arch.hidden * passes / 3
 
 
-def _adapter_bytes(plan: Plan, arch: Architecture, a: dict[str, float]) -> float:
-    """Reading and adding beside each adapted linear. Unit: bytes per token. Formula: c · Σ (in + out)."""
+def _adapter_bytes(plan: Plan, arch: Architecture, stack: str, a: dict[str, float]) -> float:
+    """Casting, reading and adding beside each adapted linear. Unit: bytes per token.
+
+    Formula: c · Σ (in + out), by the software like other element-wise work; adapters in 16 bit move half as much.
+    """
     widths = sum(y.count * sum(m.inputs + m.outputs for m in targeted(y, plan) if m.copies == 1) for y in arch.layers)
-    return a["adapter-traffic"] * widths
+    size = 1.0 if plan.lora.dtype == "fp32" else 0.5
+    return a["adapter-traffic"] * a[f"elementwise-{stack}"] * size * widths
 
 
 def _eager_attention_bytes(plan: Plan, arch: Architecture, a: dict[str, float]) -> float:
@@ -214,9 +268,12 @@ def _dequantisation_bytes(plan: Plan, a: dict[str, float]) -> float:
 def _launch_seconds(plan: Plan, arch: Architecture, stack: str, passes: float, a: dict[str, float]) -> float:
     """Time the CPU needs to launch a micro-batch's kernels.
 
-    Formula: Σ layers × passes × τ; experts looped over in Python (transformers before 5) launch their own.
+    Formula: Σ layers × passes × τ; quantised layers unpack their weights in kernels of their own; experts looped
+    over in Python (transformers before 5) launch their own.
     """
     share = a["launch-compiled"] if stack in ("vendor", "compiled") else 1.0
+    if plan.is_quantized:
+        share *= a["launch-quantised"]
     layers = 0.0
     for y in arch.layers:
         looped = y.experts[0].copies if y.experts and plan.quantize_moe_experts else 0
@@ -256,16 +313,22 @@ def rates_of(gpu: Gpu, compute: str, plan: Plan, a: dict[str, float] = MID, netw
     factor = a[f"matmul-{family}"]
     # No data sheet's peak is exceeded, but those of consumer cards, which are stated at clocks that games reach.
     most = float("inf") if family == "consumer" else peak_tflops(gpu, compute)
-    attention = a["attention-efficiency"] * (a["attention-hopper"] if family in ("hopper", "blackwell") else 1.0)
+    attention = a["attention-efficiency"]
+    if family in ("hopper", "blackwell"):
+        # PyTorch's own attention has taken cuDNN's kernels there since 2.11; FlashAttention 2 does not use their units.
+        attention *= a["attention-cudnn" if plan.attention == "sdpa" else "attention-hopper"]
     if gpu.supports_flash_attention_2 is False and plan.attention != "eager":
         attention *= a["attention-without-flash"]
     pcie = 1e9 * PCIE_GB_PER_S.get(int(gpu.pcie_generation or 4), 32.0)
     return Rates(
         matmul=1e12 * min(matmul * factor, most),
+        single=1e12 * matmul_tflops(gpu, "fp32", a),
         attention=1e12 * min(plain * factor, matmul * factor, most) * attention,
         bandwidth=1e9 * (gpu.memory_bandwidth_gb_per_s or 300.0),
-        elementwise=a["elementwise-large-cache"] if family in ("consumer", "workstation") else 1.0,
-        link=link_bytes_per_second(gpu, plan, a, network),
+        elementwise=a["elementwise-large-cache"] if has_large_cache(gpu) else 1.0,
+        link=link_bytes_per_second(gpu, plan.parallel.nodes, a, network),
+        fabric=link_bytes_per_second(gpu, _nodes_of_exchange(plan), a, network),
+        exposed=a["transfer-exposed-pcie" if is_linked_by_pcie(gpu) else "transfer-exposed"],
         pcie=pcie * a["pcie-copy-efficiency"],
         host=1e9 * a["host-optimizer-gb-per-s"],
     )
@@ -284,6 +347,11 @@ def gpu_class(gpu: Gpu) -> str:
     return "blackwell" if (gpu.architecture or "").startswith("Blackwell") else "ampere"
 
 
+def has_large_cache(gpu: Gpu) -> bool:
+    """Tens of MB of level 2 beside GDDR memory: Ada and Blackwell, not Ampere's 4 to 6 MB."""
+    return gpu.architecture in ("Ada", "Blackwell") and not (gpu.memory_type or "").startswith("HBM")
+
+
 def matmul_tflops(gpu: Gpu, compute: str, a: dict[str, float] = MID) -> float:
     """Large matrix multiplications, as measured; else a share of the peak, capped by the card's power.
 
@@ -291,9 +359,10 @@ def matmul_tflops(gpu: Gpu, compute: str, a: dict[str, float] = MID) -> float:
     """
     if compute == "fp32":
         return (gpu.fp32_tflops or 10.0) * a["matmul-share-of-peak"]
+    share = a["matmul-share-of-peak-consumer" if gpu.segment == "consumer" else "matmul-share-of-peak"]
     half = gpu.bf16_dense_tflops if compute != "fp16" else gpu.fp16_dense_tflops
     half = half or gpu.fp16_dense_tflops or 2 * (gpu.fp32_tflops or 5.0)
-    reached = gpu.gemm_measured_tflops or min(half * a["matmul-share-of-peak"], _power_cap(gpu, a))
+    reached = gpu.gemm_measured_tflops or min(half * share, _power_cap(gpu, a))
     if compute == "fp8" and gpu.fp8_dense_tflops:
         return reached * gpu.fp8_dense_tflops / half
     return reached
@@ -313,19 +382,30 @@ def _power_cap(gpu: Gpu, a: dict[str, float]) -> float:
     return per_watt * gpu.tdp_w
 
 
-def link_bytes_per_second(gpu: Gpu, plan: Plan, a: dict[str, float] = MID, network: str = "network-gb-per-s") -> float:
+def _nodes_of_exchange(plan: Plan) -> int:
+    """Machines over which tensor and expert parallelism reach: one, unless they need more GPUs than it has."""
+    parallel = plan.parallel
+    return 1 if max(parallel.tp, parallel.ep) <= parallel.gpus_per_node else parallel.nodes
+
+
+def link_bytes_per_second(gpu: Gpu, nodes: int, a: dict[str, float] = MID, network: str = "network-gb-per-s") -> float:
     """One-way bytes per second between the job's GPUs, as training reaches them.
 
     NVLink and Infinity Fabric by half their two-way figure; a bridge joins two cards at most and rented machines
     rarely have it, so it counts as PCIe; beyond one node, the network.
     """
-    if plan.parallel.nodes > 1:
+    if nodes > 1:
         return 1e9 * a[network]
-    fabric = gpu.interconnect or "pcie"
-    if fabric.startswith(("nvlink", "infinity fabric")) and "bridge" not in fabric and "c2c" not in fabric:
+    if not is_linked_by_pcie(gpu):
         return 0.5e9 * (gpu.interconnect_gb_per_s or 300.0) * a["nvlink-efficiency"]
-    lanes = gpu.interconnect_gb_per_s if fabric == "pcie" and gpu.interconnect_gb_per_s else None
+    lanes = gpu.interconnect_gb_per_s if (gpu.interconnect or "pcie") == "pcie" else None
     return 1e9 * (lanes or PCIE_GB_PER_S.get(int(gpu.pcie_generation or 4), 32.0)) * a["pcie-efficiency"]
+
+
+def is_linked_by_pcie(gpu: Gpu) -> bool:
+    """Whether cards of one machine talk over PCIe; a bridge or the link to a CPU is no fabric between GPUs."""
+    fabric = gpu.interconnect or "pcie"
+    return not fabric.startswith(("nvlink", "infinity fabric")) or "bridge" in fabric or "c2c" in fabric
 
 
 # --------------------------------------------------------------------------------------------------- the host
@@ -359,16 +439,24 @@ def overlapped(one: float, other: float, exposed: float) -> float:
 
 def micro_batch_seconds(work: Work, rates: Rates, tokens: float, attended: float, a: dict[str, float] = MID) -> float:
     """Forward and backward of one micro-batch of `tokens`, whose sequences are `attended` long. Unit: s."""
-    reached = rates.attention * work.efficiency
-    attention = 0.0
+    extra, attention = a["attention-tile-tokens"], 0.0
     for flops, window in work.attention:
-        attention += flops * (min(attended, 2 * window) if window else attended)
-    per_token = work.flops / (rates.matmul * work.efficiency * work.fp8) + attention / reached
+        attention += flops * ((min(attended, 2 * window) if window else attended) + extra)
+    per_token = (
+        work.flops / (rates.matmul * work.efficiency * work.fp8)
+        + work.single_flops / rates.single
+        + attention / (rates.single * a["attention-without-flash"] if work.single_attention else rates.attention)
+    ) / work.waiting
     moved = work.elementwise_bytes * rates.elementwise + work.bytes + work.attention_bytes * attended
     busy = tokens * (per_token + moved / rates.bandwidth) + work.batch_bytes / rates.bandwidth
     busy = overlapped(busy / work.split, work.launch_seconds, a["launch-exposed"])
-    sent = work.gather_bytes / rates.link + (work.pcie_batch_bytes + work.pcie_token_bytes * tokens) / rates.pcie
-    return overlapped(busy, sent, a["transfer-exposed"]) * work.slowdown
+    busy += work.exchange_bytes * tokens / (work.split * rates.fabric)
+    gathered = work.gather_bytes / rates.link
+    copied = (work.pcie_batch_bytes + work.pcie_token_bytes * tokens) / rates.pcie
+    if gathered + copied == 0:
+        return busy * work.slowdown
+    exposed = (rates.exposed * gathered + a["transfer-exposed"] * copied) / (gathered + copied)
+    return overlapped(busy, gathered + copied, exposed) * work.slowdown
 
 
 def step_seconds(work: Work, rates: Rates, a: dict[str, float] = MID) -> float:

@@ -48,6 +48,11 @@ _WORDS = {
     "second_kind": ("Qué mide la otra cifra.", "What the other figure measures.", "nvidia-smi"),
     "outcome": ("Qué pasó.", "What happened.", "oom"),
     "cause": ("Por qué no cupo.", "Why it did not fit.", "activations_logits"),
+    "also": (
+        "Otros campos de la petición, en JSON.",
+        "Further fields of the request, in JSON.",
+        '{"parallel":{"sp":8}}',
+    ),
     "left_out": ("Por qué no entra en el ajuste.", "Why it is left out of the fit.", "offload"),
 }
 _WHOLE = {
@@ -160,7 +165,7 @@ THROUGHPUT = Table(
         "id source url framework model layers hidden ffn heads kv_heads head_dim vocabulary gated tied experts "
         "experts_per_token method quantization compute stack lora_targets lora_rank checkpointing padding "
         "micro_batch sequence_length mean_tokens grad_accum gpu gpus nodes strategy tp pp offload "
-        "tokens_per_s_per_gpu quality left_out note"
+        "attention also tokens_per_s_per_gpu quality left_out note"
     ),
     key=("id",),
     order=(),

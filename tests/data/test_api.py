@@ -42,7 +42,7 @@ SHAPE = {
     "throughput": "id source url framework model layers hidden ffn heads kv_heads head_dim vocabulary gated tied "
     "experts experts_per_token method quantization compute stack lora_targets lora_rank checkpointing "
     "padding micro_batch sequence_length mean_tokens grad_accum gpu gpus nodes strategy tp pp offload "
-    "tokens_per_s_per_gpu quality left_out note",
+    "attention also tokens_per_s_per_gpu quality left_out note",
     "history": "provider offer region gpu gpus purchase readings",
 }
 

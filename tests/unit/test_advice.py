@@ -207,7 +207,7 @@ def test_the_steps_from_tensors_to_a_card_add_up(real):
 
 def test_activation_offload_costs_what_its_bytes_take(real):
     """torchtune 0.4 measured under 1 % on checkpointed Llama 3 8B; without checkpointing far more has to travel."""
-    request = QLORA | {"micro_batch": 8, "gpu": "rtx-4090-24gb", "parallel": {"gpus_per_node": 1}}
+    request = QLORA | {"micro_batch": 4, "gpu": "rtx-pro-6000-96gb", "parallel": {"gpus_per_node": 1}}
 
     def slowdown(checkpointing: str) -> float:
         asked = request | {"gradient_checkpointing": checkpointing}

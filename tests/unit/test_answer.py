@@ -157,6 +157,14 @@ def test_the_catalog_may_be_text_or_nothing(bundle):
     assert alone["time"] is None
 
 
+def test_a_card_that_does_not_fit_has_no_time(real):
+    asked = {"model": "llama-3.1-70b", "method": "lora", "gpu": "l4-24gb", "parallel": {"gpus_per_node": 1}}
+    alone = ajuste.estimate(asked, real)
+    assert [row["verdict"] for row in alone["gpus"]] == ["no"]
+    assert alone["time"] is None
+    assert alone["gpus"][0]["tokens_per_second"] is None
+
+
 def test_floats_have_six_digits(catalog):
     text = ajuste.estimate_json(json.dumps(DEFAULT), catalog)
 

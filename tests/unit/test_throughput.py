@@ -5,7 +5,7 @@ import pytest
 import ajuste
 from ajuste.catalog import Gpu
 from ajuste.constants import MID
-from ajuste.fit import Inverse
+from ajuste.fit import Inverse, residual_of
 from ajuste.resolve import resolve
 from ajuste.throughput import (
     compute_of,
@@ -36,6 +36,9 @@ IDEAL = MID | {
     "launch-seconds": 0.0,
     "optimizer-bytes": 0.0,
     "transfer-exposed": 0.0,
+    "transfer-exposed-pcie": 0.0,
+    "attention-tile-tokens": 0.0,
+    "model-parallel-efficiency": 1.0,
 }
 
 
@@ -84,6 +87,77 @@ def test_a_window_bounds_attention(catalog):
     assert long == pytest.approx(micro_batch_seconds(work, rates, 1000, 256, IDEAL))
 
 
+def test_short_rows_pay_for_half_full_tiles(catalog):
+    # 100 tokens a query beside those it attends to: at 400 a fifth of the attention, at 4,000 a fortieth.
+    work, rates = work_of(*resolved(), IDEAL), rates_of(card(catalog), "bf16", resolved()[0], IDEAL)
+    for attended in (400, 4_000):
+        bare, tiled = (
+            micro_batch_seconds(work, rates, 1e6, attended, IDEAL | {"attention-tile-tokens": more})
+            for more in (0, 100)
+        )
+        assert tiled - bare == pytest.approx(1e6 * 3584 * 100 / 240e12)
+
+
+def test_what_a_rank_gathers_by_hand():
+    # TINY: 1,435,648 weights of 2 bytes, gathered forward, backward and reduced: 3 × 2 × 1,435,648 × 7 / 8 on 8 ranks.
+    def gathered(**parallel: int) -> float:
+        return work_of(*resolved(parallel={"strategy": "fsdp2", "gpus_per_node": 8} | parallel), IDEAL).gather_bytes
+
+    assert gathered() == pytest.approx(6 * 1_435_648 * 7 / 8)
+    # Tensor-parallel ranks hold half of each layer and gather it among the 4 ranks that hold the same half.
+    assert gathered(tp=2) == pytest.approx(6 * 1_435_648 / 2 * 3 / 4)
+    assert gathered(cp=2) == gathered()
+
+
+def test_experts_are_gathered_among_the_ranks_that_hold_the_same_ones():
+    mixtral = TINY | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+
+    def gathered(ep: int) -> float:
+        parallel = {"strategy": "fsdp2", "gpus_per_node": 8, "ep": ep}
+        return work_of(*resolved(model=mixtral, parallel=parallel), IDEAL).gather_bytes
+
+    # Two layers of 8 experts of 3 × 256 × 512. At ep 8 each rank has its own, and only the rest travels.
+    experts = 2 * 8 * 393_216
+    assert gathered(1) - gathered(8) == pytest.approx(6 * experts * 7 / 8)
+    assert gathered(1) - gathered(2) == pytest.approx(6 * experts * (7 / 8 - 3 / 4 / 2))
+
+
+def test_tensor_parallel_ranks_sum_activations_by_hand():
+    # Two layers, two sums each of 256 values of 2 bytes, sent twice (tp − 1) / tp times by both ranks: 2 · 2 · 512 · 2
+    # bytes a pass; three passes with recomputation.
+    parallel = {"strategy": "fsdp2", "gpus_per_node": 8, "tp": 2}
+    work = work_of(*resolved(parallel=parallel, gradient_checkpointing="full"), IDEAL)
+    assert work.exchange_bytes == 3 * 2 * 2 * 512 * 2
+    assert work.split == 2
+
+
+def test_upcast_bases_without_autocast_compute_their_head_in_fp32(catalog):
+    asked = {"method": "qlora", "kbit_upcast": True, "lora": {"rank": 8}}
+    cast, plain = (work_of(*resolved(**asked, autocast=autocast), IDEAL) for autocast in (True, False))
+    assert plain.single_flops == 4 * 256_000
+    assert plain.flops == cast.flops - 4 * 256_000
+    assert plain.single_attention
+    assert not cast.single_attention
+    assert speed(catalog, **asked, autocast=False) < 0.8 * speed(catalog, **asked, autocast=True)
+
+
+def test_attention_on_hopper_is_that_of_its_kernels(catalog):
+    hopper = card(catalog, architecture="Hopper")
+    flash, sdpa = (rates_of(hopper, "bf16", resolved(attention=kind)[0]).attention for kind in ("flash", "sdpa"))
+    assert sdpa / flash == pytest.approx(MID["attention-cudnn"] / MID["attention-hopper"])
+    ampere = card(catalog)
+    flash, sdpa = (rates_of(ampere, "bf16", resolved(attention=kind)[0]).attention for kind in ("flash", "sdpa"))
+    assert sdpa == flash
+
+
+def test_weights_gathered_over_pcie_have_a_range_of_their_own(catalog):
+    plan = resolved(method="lora", parallel={"strategy": "fsdp2", "gpus_per_node": 2})[0]
+    nvlink = card(catalog, interconnect="nvlink4", interconnect_gb_per_s=900)
+    slow, fast = residual_of(plan, card(catalog)), residual_of(plan, nvlink)
+    assert slow.low < fast.low
+    assert slow.high / slow.low > fast.high / fast.low
+
+
 def test_overlap():
     assert overlapped(3.0, 1.0, 0.1) == pytest.approx(3.1)
     assert overlapped(1.0, 3.0, 0.0) == 3.0
@@ -122,20 +196,19 @@ def test_cards_without_bf16_compute_in_fp16(catalog):
 
 def test_power_limits_a_card(catalog):
     ada = card(catalog, gemm_measured_tflops=None, bf16_dense_tflops=121, architecture="Ada", memory_type="GDDR6")
-    # 72 W × 0.65 TFLOP/s per W = 46.8, far below 0.85 × 121; at 300 W the peak decides.
+    # 72 W × 0.74 TFLOP/s per W = 53.3, far below 0.85 × 121; at 300 W the peak decides.
     assert matmul_tflops(ada._replace(tdp_w=72), "bf16") == pytest.approx(72 * MID["matmul-tflops-per-watt-ada"])
     assert matmul_tflops(ada._replace(tdp_w=300), "bf16") == pytest.approx(121 * MID["matmul-share-of-peak"])
 
 
 def test_links(catalog):
-    one, two = resolved()[0], resolved(parallel={"gpus_per_node": 8, "nodes": 2})[0]
     nvlink = card(catalog, interconnect="nvlink4", interconnect_gb_per_s=900)
-    assert link_bytes_per_second(nvlink, one) == pytest.approx(450e9 * MID["nvlink-efficiency"])
-    assert link_bytes_per_second(card(catalog), one) == pytest.approx(32e9 * MID["pcie-efficiency"])
+    assert link_bytes_per_second(nvlink, 1) == pytest.approx(450e9 * MID["nvlink-efficiency"])
+    assert link_bytes_per_second(card(catalog), 1) == pytest.approx(32e9 * MID["pcie-efficiency"])
     # A bridge joins two cards, and rented machines rarely have it: PCIe.
     bridge = card(catalog, interconnect="nvlink bridge", interconnect_gb_per_s=600)
-    assert link_bytes_per_second(bridge, one) == link_bytes_per_second(card(catalog), one)
-    assert link_bytes_per_second(nvlink, two) == pytest.approx(1e9 * MID["network-gb-per-s"])
+    assert link_bytes_per_second(bridge, 1) == link_bytes_per_second(card(catalog), 1)
+    assert link_bytes_per_second(nvlink, 2) == pytest.approx(1e9 * MID["network-gb-per-s"])
 
 
 def test_sharding_over_pcie_is_slower_than_copies(catalog):
