@@ -114,17 +114,21 @@ def reserved_range(table: MemoryTable, allocated: Range, card: Card, apart: floa
 
     Unit: bytes. Formula: the largest instant's allocated + blocks × (allocated − resident) + lengths × logits + apart:
     with batches of different lengths the allocator keeps the logits' blocks of shorter ones beside those of the
-    longest; `gather_pool` is apart.
+    longest; `gather_pool` is apart. At least what loading takes.
     """
-    instants = []
+    instants, load = [], 0.0
     for index, instant in enumerate(table.instants):
         if instant.training:
             total = table.totals[index]
             resident = sum([table.columns[name][index] for name in RESIDENT])
             instants.append((total, total - resident, table.columns["logits"][index]))
+        elif instant.moment == "load":
+            load = max(load, table.totals[index])
 
     def largest(blocks: float, lengths: float) -> float:
-        return apart + max([total + blocks * passing + lengths * logits for total, passing, logits in instants])
+        return max(
+            load, apart + max([total + blocks * passing + lengths * logits for total, passing, logits in instants])
+        )
 
     mid = largest(card.blocks.mid, card.lengths.mid)
     below = (mid - largest(card.blocks.low, card.lengths.mid)) ** 2

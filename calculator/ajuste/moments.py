@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import activations, optimizer, sharding
+from .case import release
 from .layer_work import Point, active_ffn, adapter_casts, backward_points, dequantised, forward_points
 from .loss import key_value_cache, loss_points
 from .vision import tower_activations
@@ -225,13 +226,27 @@ def step_instant(c: Case) -> Instant:
 def load_instant(c: Case) -> Instant:
     """Weights arriving, one tensor at a time.
 
-    Unit: bytes. Formula: what is resident + the largest 16-bit weight before it is packed; after
+    Unit: bytes. Formula: what is resident + the largest 16-bit weight before it is packed, or `merged_experts`; after
     `prepare_model_for_kbit_training`, + the 16-bit embedding while its fp32 copy is made.
     """
-    arriving = 2.0 * c.layer.largest_weights if c.quantized else 0.0
+    arriving = max(2.0 * c.layer.largest_weights if c.quantized else 0.0, merged_experts(c))
     if c.upcast:
         arriving = max(arriving, 2.0 * c.arch.embedding)
     return Instant("load", Point("load", temporaries=arriving), training=False)
+
+
+def merged_experts(c: Case) -> float:
+    """Experts' matrices of one layer while they become one parameter, on the GPU that loads them.
+
+    Unit: bytes. Formula: 2 × gate and up of all experts, which wait beside the parameter they are copied into; twice
+    that where it is packed only then. None where the repository has them as one, or ranks load their part.
+    Source: transformers 5, `core_model_loading.py` (`MergeModulelist`, `Concatenate`).
+    """
+    y = c.layer
+    if not y.experts or y.expert_parameters or c.gathers or release(c.plan.transformers) < (5,):
+        return 0.0
+    pieces = 2.0 * y.expert_weights * (2 / 3 if c.arch.traits.gated else 1 / 2)
+    return pieces * (2 if c.quantized and c.plan.quantize_moe_experts else 1)
 
 
 def evaluation_instant(c: Case) -> Instant:

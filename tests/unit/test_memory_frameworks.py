@@ -11,6 +11,7 @@ from ajuste.host import host_ram
 from ajuste.layer_work import forward_points, indexed_experts
 from ajuste.loss import loss_points
 from ajuste.memory import MemoryTable, fullest_table
+from ajuste.moments import merged_experts
 from ajuste.resolve import resolve
 from ajuste.sharding import gather_pool
 from ajuste.tool_files import read_config
@@ -257,3 +258,40 @@ def test_old_bitsandbytes_held_inputs_that_checkpointing_could_not_free():
     for framework, release, more in (("ms-swift", "4.36", held), ("hf", "4.36", 0), ("ms-swift", "4.57", 0)):
         c = case(**request, framework=framework, transformers=release)
         assert waiting_per_token(c, c.layer) == 2 * 4096 + more
+
+
+# ------------------------------------------------------------------------------------------- experts, loaded
+
+
+def test_experts_are_merged_while_they_load():
+    """Qwen3-MoE, 128 experts of 3 × 2048 · 768: gate and up, 2 B each, wait beside the parameter they are copied into.
+
+    Packed only then, the parameter is in 16 bit too. transformers before 5 has modules, gpt-oss one parameter already.
+    """
+    config = {
+        "model_type": "qwen3_moe",
+        "hidden_size": 2048,
+        "intermediate_size": 6144,
+        "moe_intermediate_size": 768,
+        "num_hidden_layers": 48,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 4,
+        "head_dim": 128,
+        "vocab_size": 151936,
+        "num_experts": 128,
+        "num_experts_per_tok": 8,
+    }
+    gate_and_up = 2 * 128 * 2 * 2048 * 768
+    lora = {"model": config, "method": "lora", "base_dtype": "bf16", "lora": LORA | {"targets": "attention"}}
+    packed = {"method": "qlora", "base_dtype": "bf16", "quantize_moe_experts": True}
+    for change, size in (
+        ({"transformers": "5.0"}, gate_and_up),
+        ({"transformers": "5.0"} | packed, 2 * gate_and_up),
+        ({"transformers": "4.57"}, 0),
+        ({"transformers": "5.0"} | fsdp(2), 0),
+    ):
+        assert merged_experts(case(**lora | change)) == size, change
+    short = {"transformers": "5.0", "sequence_length": 64}
+    memory = estimate_memory(*resolve(BASE | lora | packed | short, load_catalog("{}")))
+    assert memory.whole_run_peak == "load"
+    assert memory.reserved.mid == max(memory.table.totals)
