@@ -7,9 +7,12 @@ out here and not again.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import RequestError, near_matches, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FORMAT = 1  # of the bundle
 
@@ -198,11 +201,50 @@ def _is_month(word: str) -> bool:
 
 
 def find_gpu(catalog: Catalog, name: str) -> Gpu:
-    """The catalog's GPU by id. Raises `unknown-gpu` with near matches."""
-    gpu = catalog.gpus.get(name) or catalog.gpus.get(name.strip().lower())
-    if gpu is None:
-        raise RequestError("unknown-gpu", "gpu", name, suggestions=near_matches(name, catalog.gpus))
-    return gpu
+    """A GPU by id, or by a name that only one has. Raises `unknown-gpu` with the choices, or near matches."""
+    if name in catalog.gpus:
+        return catalog.gpus[name]
+    found = gpus_named(name, catalog.gpus)
+    if len(found) == 1:
+        return catalog.gpus[found[0]]
+    several = (" con ese solo nombre: hay varias", " by that name alone: there are several") if found else ("", "")
+    near = found[:8] or near_matches(name, catalog.gpus)
+    raise RequestError("unknown-gpu", "gpu", name, suggestions=near, es=several[0], en=several[1])
+
+
+# What sellers and tools put before or behind a card's name.
+BRAND_WORDS = ("nvidia", "geforce", "tesla", "amd", "instinct", "radeon", "intel", "generation", "rtx")
+
+
+def gpus_named(name: str, ids: Iterable[str]) -> tuple[str, ...]:
+    """The ids that a name means: itself, else the same but for separators and memory, else all that hold its words.
+
+    >>> ids = ["rtx-3090-24gb", "rtx-3090-ti-24gb", "a100-sxm-80gb", "a100-pcie-80gb"]
+    >>> gpus_named("RTX3090", ids), gpus_named("NVIDIA A100-SXM4-80GB", ids), gpus_named("A100 80 GB", ids)
+    (('rtx-3090-24gb',), ('a100-sxm-80gb',), ('a100-sxm-80gb', 'a100-pcie-80gb'))
+    """
+    wanted = name[:80].strip().lower()
+    known = {identifier: _gpu_words(identifier) for identifier in ids}
+    words = _gpu_words(wanted)
+    for found in (
+        [identifier for identifier in known if identifier == wanted],
+        [identifier for identifier, own in known.items() if "".join(own) == "".join(words)],
+        [identifier for identifier, own in known.items() if "".join(own[:-1]) == "".join(words)],
+        [identifier for identifier, own in known.items() if all(word in own for word in words)],
+    ):
+        if found and words:
+            return tuple(found)
+    return ()
+
+
+def _gpu_words(name: str) -> list[str]:
+    """The words of a card's name that tell it from others: no brand, no generation of a socket, `80 GB` in one."""
+    text = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower())
+    for brand in BRAND_WORDS:
+        text = text.replace(brand, " ")
+    for generation in "23456":
+        text = text.replace("sxm" + generation, "sxm")
+    return text.replace(" gb", "gb").split()
 
 
 def day_number(date: str) -> int:

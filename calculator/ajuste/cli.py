@@ -13,6 +13,7 @@ import sys
 from typing import Any, NoReturn
 
 from . import Catalog, RequestError, __version__, estimate, estimate_json, load_catalog, read_config
+from .catalog import find_model
 from .cli_text import LANGUAGES, Screen, packed_path, progress, system_language, usage_error
 from .errors import near_matches
 
@@ -39,6 +40,7 @@ def main(words: list[str] | None = None) -> int:
         ours.print_help(sys.stderr)
         return BAD_REQUEST
     try:
+        _take_models(options, screen)
         code: int = options.run(options, screen)
     except UsageError as error:
         print(error, file=sys.stderr)
@@ -207,6 +209,22 @@ def tool_of(table: dict[str, Any]) -> str | None:
     if "hidden_size" in table or "text_config" in table or "architectures" in table or "model_type" in table:
         return "model"
     return None
+
+
+def _take_models(options: argparse.Namespace, screen: Screen) -> None:
+    """A word among the files that is none, but a model of the catalog, is the model."""
+    files = []
+    for name in getattr(options, "files", ()):
+        if name == "-" or "://" in name or name.lstrip().startswith("{") or os.path.exists(name):
+            files.append(name)
+            continue
+        try:
+            options.model = options.model or find_model(_catalog(options, screen), name)["id"]
+        except RequestError as error:
+            near = f" {screen.say('try', near=', '.join(error.suggestions))}" if error.suggestions else ""
+            raise UsageError(screen.say("neither", name=name) + near) from None
+    if files != getattr(options, "files", []):
+        options.files = files
 
 
 def _request(options: argparse.Namespace, screen: Screen) -> tuple[dict[str, Any], list[dict[str, Any]]]:

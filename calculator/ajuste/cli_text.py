@@ -44,9 +44,9 @@ WORDS: dict[str, dict[str, str]] = {
     "prices": {"es": "los precios del catálogo", "en": "the catalog's prices"},
     "export": {"es": "los archivos que lanzan el trabajo", "en": "the files that start the job"},
     "help.files": {
-        "es": "archivos o direcciones (axolotl, LLaMA-Factory, TRL, torchtune, DeepSpeed, accelerate), un config.json "
-        "del modelo o una solicitud en JSON; «-» es la entrada estándar",
-        "en": "files or addresses (axolotl, LLaMA-Factory, TRL, torchtune, DeepSpeed, accelerate), a model's "
+        "es": "archivos o direcciones (axolotl, LLaMA-Factory, TRL, torchtune, DeepSpeed, accelerate), un modelo o su "
+        "config.json, o una solicitud en JSON; «-» es la entrada estándar",
+        "en": "files or addresses (axolotl, LLaMA-Factory, TRL, torchtune, DeepSpeed, accelerate), a model or its "
         "config.json, or a request in JSON; “-” is standard input",
     },
     "help.config": {
@@ -59,7 +59,10 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "help.model": {"es": "id del catálogo o de Hugging Face", "en": "id of the catalog or of Hugging Face"},
     "help.method": {"es": "full, lora, qlora, …", "en": "full, lora, qlora, …"},
-    "help.gpu": {"es": "solo en esta GPU", "en": "on this GPU only"},
+    "help.gpu": {
+        "es": "solo en esta GPU: su id o su nombre (RTX 4090)",
+        "en": "on this GPU only: its id or name (RTX 4090)",
+    },
     "help.set": {
         "es": "cualquier campo de la solicitud: --set lora.rank=64 --set 'dataset.examples=5000'",
         "en": "any field of the request: --set lora.rank=64 --set 'dataset.examples=5000'",
@@ -119,6 +122,12 @@ WORDS: dict[str, dict[str, str]] = {
         "en": "“{term}” is not known. Did you mean {near}?",
     },
     "unreadable": {"es": "{name}: no se puede leer ({why}).", "en": "{name}: cannot be read ({why})."},
+    "neither": {
+        "es": "{name}: no es un archivo que exista ni un modelo del catálogo. Se acepta un archivo, una dirección, «-»,"
+        " una solicitud en JSON o un modelo (ajuste models).",
+        "en": "{name}: neither a file that exists nor a model of the catalog. Accepted: a file, an address, “-”, a "
+        "request in JSON, or a model (ajuste models).",
+    },
     "missing": {"es": "no existe", "en": "there is none"},
     "offline": {
         "es": "no hay red, o no existe esa dirección: {why}",

@@ -43,8 +43,8 @@ MESSAGES = {
         "en": "The model {value} is not in the catalog: use one of its own or paste the config.json.",
     },
     "unknown-gpu": {
-        "es": "La GPU {value} no está en el catálogo.",
-        "en": "The GPU {value} is not in the catalog.",
+        "es": "La GPU {value} no está en el catálogo{es}.",
+        "en": "The GPU {value} is not in the catalog{en}.",
     },
     "inconsistent": {"es": "{es}", "en": "{en}"},
     "unknown-architecture": {

@@ -194,7 +194,8 @@ def _words(column: Column, text: str) -> Value:
 
 
 def _identifier(column: Column, text: str) -> Value:
-    if not IDENTIFIER.fullmatch(text):
+    # What names another table is compared with that table's ids later, which says better what was meant.
+    if not column.refers and not IDENTIFIER.fullmatch(text):
         guess = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or column.example
         raise CellError(
             f"un id lleva minúsculas, cifras, guiones y puntos → escribe {guess}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ajuste.catalog import gpus_named
 from pipeline import schema
 from pipeline.cells import CellError, nearest, number_meant, parse
 from pipeline.check import check
@@ -76,6 +77,9 @@ def propose(body: str, data: Data, today: datetime.date) -> Proposal:
     answers = read_form(body)
     provider = _provider(answers, data)
     offers = [row.values for row in data.prices if row.values["provider"] == provider]
+    named = gpus_named(answers["gpu"], [row.values["id"] for row in data.gpus])
+    if len(named) == 1:  # “RTX 4090”, as its seller writes it
+        answers["gpu"] = named[0]
     what = WHAT.get(answers["what"])
     if what is None:
         raise FormError("what", "elige una de las opciones", "choose one of the options")

@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ajuste.catalog import gpus_named
 from pipeline import schema
 from pipeline.cells import CellError, check_value, earliest_day, nearest
 from pipeline.files import Data, Problem, Row, read_table
@@ -114,13 +115,19 @@ def unknown_references(table: schema.Table, rows: Iterable[Row], known: dict[str
         for column in columns:
             value = row.values[column.name]
             if value is not None and value not in known[column.refers]:
-                meant = nearest(value, known[column.refers])
+                meant = id_meant(value, known[column.refers], column.refers)
                 place = schema.TABLES[column.refers].path
                 yield row.wrong(
                     f'{column.name} "{value}"',
                     f"no está en {place} → {f'¿{meant}?' if meant else 'añádela allí antes'}",
                     f"is not in {place} → {f'{meant}?' if meant else 'add it there first'}",
                 )
+
+
+def id_meant(text: str, known: set[str], table: str) -> str:
+    """The id that was probably meant, or an empty text: a GPU by the name that sellers use, else by its letters."""
+    named = gpus_named(text, sorted(known)) if table == "gpus" else ()
+    return named[0] if len(named) == 1 else nearest(text.lower().replace(" ", "-"), sorted(known))
 
 
 def future_dates(table: schema.Table, rows: Iterable[Row], today: datetime.date) -> Iterator[Problem]:

@@ -156,7 +156,7 @@ def test_an_address_is_read(run, tmp_path: Path, monkeypatch):
         ("[1, 2]", "cannot be read"),
         ("a: [", "cannot be read"),
         ("foo: 1", "cannot tell whose file it is"),
-        (None, "cannot be read"),
+        (None, "neither a file that exists nor a model of the catalog"),
     ],
 )
 def test_files_that_are_none(run, tmp_path: Path, text: str | None, said: str):
@@ -166,6 +166,34 @@ def test_files_that_are_none(run, tmp_path: Path, text: str | None, said: str):
     code, _, complaint = run("estimate", str(path))
     assert code == 2
     assert said in complaint
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "Llama-3.1-8B", "meta-llama/Llama-3.1-8B", "LLAMA-3.1-8B-Instruct"])
+def test_a_model_may_stand_alone(run, name: str):
+    assert run("estimate", name, "--method", "qlora") == run("estimate", *QLORA)
+    assert run("fit", "RTX 4090", name) == run("fit", "rtx-4090-24gb", *QLORA)
+
+
+def test_a_word_that_is_nothing_is_told_with_its_neighbour(run):
+    code, _, complaint = run("estimate", "lama-3.1-8b", "--method", "qlora")
+    assert code == 2
+    assert complaint.startswith("lama-3.1-8b: neither a file that exists nor a model of the catalog. Accepted: ")
+    assert "Perhaps: llama-3.1-8b" in complaint
+    _, _, complaint = run("estimate", "lama-3.1-8b", "--method", "qlora", "--lang", "es")
+    assert "ni un modelo del catálogo" in complaint
+    assert "Quizá: llama-3.1-8b" in complaint
+
+
+@pytest.mark.parametrize("name", ["RTX 4090", "rtx-4090", "4090", "NVIDIA GeForce RTX 4090"])
+def test_a_card_by_its_name(run, name: str):
+    assert run("estimate", *QLORA, "--gpu", name) == run("estimate", *QLORA, "--gpu", "rtx-4090-24gb")
+
+
+def test_a_name_of_several_cards_is_refused_with_them(run):
+    code, _, complaint = run("estimate", *QLORA, "--gpu", "A100")
+    assert code == 2
+    assert "there are several" in complaint
+    assert "a100-pcie-40gb, a100-pcie-80gb, a100-sxm-40gb, a100-sxm-80gb" in complaint
 
 
 def test_fit_rank_and_invert(run):
