@@ -5,9 +5,11 @@ Source: the papers and the public peft package (0.21); counts checked against it
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from .architecture import Architecture, Layer, Linear
+from .families import FAMILIES
 from .layers import NORM_WEIGHTS
 from .plan import Plan
 
@@ -24,6 +26,8 @@ TARGETS = {
 FEED_FORWARD = ("gate", "up", "down", "gate_up")
 SHARED_EXPERTS = ("shared_expert", "shared_experts", "shared_mlp")
 FEED_FORWARDS = ("mlp", "feed_forward", "ffn", "block_sparse_moe", "moe", "experts", *SHARED_EXPERTS)
+LATENT = ("q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj")
+DELTA_NET = ("in_proj_qkvz", "in_proj_ba", "in_proj_qkv", "in_proj_z", "in_proj_a", "in_proj_b", "out_proj")
 TARGETED = ("lora", "qlora", "rslora", "dora", "adalora", "vera", "ia3")
 
 
@@ -60,6 +64,39 @@ def is_named(m: Linear, layer: Layer, target: str) -> bool:
     if m.role in FEED_FORWARD:
         return parent in (SHARED_EXPERTS if layer.experts else FEED_FORWARDS)
     return parent not in FEED_FORWARDS
+
+
+# Where decoder layers lie in a model, and what a regular expression may find in one of them.
+PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers", "model.text_model.layers")
+INSIDE = {  # parent: roles of what it holds
+    "self_attn": TARGETS["attention"],
+    **dict.fromkeys(("mlp", "mlp.shared_expert", "mlp.shared_experts", "feed_forward"), FEED_FORWARD),
+    "feed_forward.shared_expert": FEED_FORWARD,
+}
+
+
+def named_by(pattern: str) -> list[str]:
+    """The modules that a regular expression means, each with the module it sits in; none if it is no pattern.
+
+    What it finds in one layer counts for all: layers are not told apart here.
+    Source: PEFT 0.21, `tuners_utils.py` (a text is matched against the whole path).
+    """
+    if not set(pattern) & set("\\[](){}|*+?^$"):
+        return []
+    try:
+        found = re.compile(pattern)
+    except re.error:
+        return []
+    inside = [f"self_attn.{name}" for name in LATENT] + [f"linear_attn.{name}" for name in DELTA_NET]
+    for parent, roles in INSIDE.items():
+        names = [family.names.get(role) for family in FAMILIES.values() for role in roles]
+        inside += [f"{parent}.{name}" for name in dict.fromkeys(names) if name]
+    for layers in ((0,), range(1, 64)):  # some patterns list the layers they mean
+        paths = [(f"{prefix}.{index}.{end}", end) for index in layers for prefix in PREFIXES for end in inside]
+        ends = list(dict.fromkeys([end for path, end in paths if found.fullmatch(path)]))
+        if ends:
+            return ends
+    return []
 
 
 def layer_parameters(layer: Layer, plan: Plan) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .contract import REQUEST, Field, check_value
 from .errors import RequestError, shorten
+from .peft import named_by
 from .plan import NESTED, Plan
 from .tool_deepspeed import SHIPPED_DEEPSPEED
 from .tool_reasons import REASONS, reason_of
@@ -248,7 +249,7 @@ def _accept(reading: _Reading, fields: tuple[str, ...], values: tuple[Any, ...],
         if "string" not in described.types:
             value = _number(value)
         if field == "lora.targets" and isinstance(value, str) and value not in described.choices:
-            value = [name.strip() for name in value.split(",") if name.strip()]
+            value = named_by(value) or [name.strip() for name in value.split(",") if name.strip()]
         try:
             taken[field] = check_value(described, value, field)
         except RequestError as error:

@@ -224,6 +224,24 @@ def test_targets_may_name_the_parent_module(dotted: list[str], plain: list[str])
     assert by_path == by_name > 0
 
 
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [  # as axolotl's examples have them
+        (
+            r"model.language_model.layers.[\d]+.(_checkpoint_wrapped_module.)?(mlp|self_attn).(up|down|q|k|v)_proj",
+            "mlp.down_proj mlp.up_proj self_attn.k_proj self_attn.q_proj self_attn.v_proj",
+        ),
+        (r".*\.layers\.(3|7|11)\.self_attn\.(q|v)_proj", "self_attn.q_proj self_attn.v_proj"),
+        (r"model.layers.[\d]+.mlp.(shared_experts.)?(up_proj)", "mlp.shared_experts.up_proj mlp.up_proj"),
+        ("q_proj, v_proj", "q_proj v_proj"),
+        ("(q_proj", "(q_proj"),
+    ],
+)
+def test_a_pattern_names_modules(pattern: str, names: str):
+    config = {"base_model": "Qwen/Qwen3-4B", "adapter": "lora", "lora_r": 8, "lora_target_modules": pattern}
+    assert sorted(read_config(config, "axolotl")["request"]["lora"]["targets"]) == names.split()
+
+
 def test_shared_experts_are_named_apart():
     """Llama 4, 16 experts and a shared one, which `shared_expert.up_proj` means; `feed_forward.up_proj` means none."""
     config = {
