@@ -14,7 +14,7 @@ from .card import Memory
 from .catalog import Catalog
 from .constants import MID
 from .fit import Fitter, Placement, runs_on
-from .host import disk, host_ram
+from .host import disk, host_ram, merged_bytes
 from .lengths import mean_tokens, row_tokens
 from .levers import required_mid
 from .memory import GB, GIB
@@ -101,7 +101,7 @@ def about_memory(q: Question) -> Iterator[Piece]:
     if plan.assume_family:
         yield "assumed-family", "serious", "methodology/", {"family": plan.assume_family}
     if plan.save.merge:
-        merged = 2.0 * parameters(q.arch) / GB
+        merged = merged_bytes(q.arch) / GB
         yield "merge-memory", "note", "guide/memory/moments/", {"gb": merged}
     if plan.sequence_length < (plan.dataset.max_tokens or 0):
         values = {"tokens": plan.sequence_length, "longest": plan.dataset.max_tokens or 0}

@@ -92,13 +92,18 @@ def disk(plan: Plan, arch: Architecture, values: dict[str, float]) -> Range:
     download = download_bytes(arch)
     fixed = download + 2 * dataset_bytes(plan) + (plan.save.keep + 1) * checkpoint_bytes(c)
     if plan.save.merge:
-        fixed += 2 * parameters(arch)
+        fixed += merged_bytes(arch)
     return Range(*(value + fixed for value in system))
 
 
 def download_bytes(arch: Architecture) -> float:
     """The checkpoint as published. Unit: bytes. Formula: 2 × N, or as `architecture.stored_bytes`."""
     return arch.stored_bytes
+
+
+def merged_bytes(arch: Architecture) -> float:
+    """The model with its adapters merged, in 16 bits however it was published. Unit: bytes. Formula: 2 N."""
+    return 2.0 * parameters(arch)
 
 
 def checkpoint_bytes(c: Case) -> float:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .architecture import Architecture, parameters
 from .case import Case
 from .constants import ASSUMPTIONS, MID
-from .host import checkpoint_bytes, download_bytes
+from .host import checkpoint_bytes, download_bytes, merged_bytes
 from .lengths import epoch_tokens, mean_tokens, row_tokens
 from .plan import Plan
 
@@ -37,8 +37,8 @@ class Parts(NamedTuple):
 def fixed_parts(plan: Plan, arch: Architecture, side: str) -> Parts:
     """Hours that no GPU shortens, with every assumption at one side (low = quick).
 
-    Formulas: download and load = 2 N bytes × seconds per GB; tokenise = tokens × seconds per million; save =
-    checkpoints × their bytes; merge = read and write 2 N bytes.
+    Formulas: download and load = published bytes × seconds per GB; tokenise = tokens × seconds per million; save =
+    checkpoints × their bytes; merge = (the published bytes, read, + 2 N, written) × the disk's seconds per GB.
     """
     a = VALUES[side]
     case = Case(plan.replace(micro_batch=plan.batch), arch, MID)
@@ -55,7 +55,9 @@ def fixed_parts(plan: Plan, arch: Architecture, side: str) -> Parts:
         load=(a["load-seconds"] + published * a["load-seconds-per-gb"]) / 3600,
         compile=a["compile-minutes" if plan.compile else "warm-up-minutes"] / 60,
         save=(checkpoints_saved(plan) * checkpoint) / 3600,
-        merge=2 * published * a["disk-write-seconds-per-gb"] / 3600 if plan.save.merge else 0.0,
+        merge=(published + merged_bytes(arch) / 1e9) * a["disk-write-seconds-per-gb"] / 3600
+        if plan.save.merge
+        else 0.0,
         idle=plan.job.idle_h_per_experiment,
     )
 

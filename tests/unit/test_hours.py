@@ -4,6 +4,7 @@ import pytest
 
 import ajuste
 from ajuste.constants import MID
+from ajuste.host import disk, merged_bytes
 from ajuste.hours import (
     Parts,
     checkpoints_saved,
@@ -54,6 +55,17 @@ def test_set_up():
     assert parts.merge == 0
     for quick, slow in zip(fixed_parts(plan, arch, "low"), fixed_parts(plan, arch, "high"), strict=True):
         assert quick <= slow
+
+
+def test_a_merge_reads_what_was_published_and_writes_16_bits():
+    # Published in NF4, half a byte each: a third of what is written. The disk holds both.
+    model = LLAMA_8B | {"quantization_config": {"quant_method": "bitsandbytes"}}
+    plan, arch = resolve({"model": model, "method": "qlora", "save": {"merge": True}}, EMPTY)
+    assert arch.stored_bytes < 0.5 * merged_bytes(arch) == 0.5 * 2 * 8_030_261_248
+    hours = (arch.stored_bytes + 2 * 8_030_261_248) / 1e9 * MID["disk-write-seconds-per-gb"] / 3600
+    assert fixed_parts(plan, arch, "mid").merge == pytest.approx(hours)
+    kept = disk(plan.replace(save=plan.save._replace(merge=False)), arch, MID).mid
+    assert disk(plan, arch, MID).mid - kept == merged_bytes(arch)
 
 
 def test_checkpoints():
