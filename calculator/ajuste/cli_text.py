@@ -124,9 +124,9 @@ WORDS: dict[str, dict[str, str]] = {
     "unreadable": {"es": "{name}: no se puede leer ({why}).", "en": "{name}: cannot be read ({why})."},
     "neither": {
         "es": "{name}: no es un archivo que exista ni un modelo del catálogo. Se acepta un archivo, una dirección, «-»,"
-        " una solicitud en JSON o un modelo (ajuste models).",
+        " una solicitud en JSON o un modelo (`ajuste models`).",
         "en": "{name}: neither a file that exists nor a model of the catalog. Accepted: a file, an address, “-”, a "
-        "request in JSON, or a model (ajuste models).",
+        "request in JSON, or a model (`ajuste models`).",
     },
     "missing": {"es": "no existe", "en": "there is none"},
     "offline": {

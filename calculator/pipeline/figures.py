@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
+from ajuste.offers import FRESH_DAYS
 from pipeline import accuracy, accuracy_figures, claims, drawings
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.measurements import read
@@ -32,7 +33,6 @@ Json = dict[str, Any]
 PRESETS = Path("docs/presets.toml")
 STRINGS = Path("calculator/web/strings")
 MEASUREMENTS = Path("data/measurements")
-FRESH_DAYS = 60  # younger prices lead, as in the calculator's picks
 FEWEST_RUNS = 5  # of a group whose error is shown: a median of less says nothing
 
 WORDS = {  # key → Spanish, English
@@ -180,14 +180,18 @@ class Figure(NamedTuple):
         return f"{sign}{number(abs(points), self.language, 1)}\u202f%"
 
     def card(self, result: Json) -> str:
-        """Label of the smallest card that surely runs it alone."""
+        """Label of the smallest card that surely runs it: alone, or each of as many as the request names."""
         gpus = self.source.catalog.gpus
-        fits = [gpus[gpu["id"]].memory_label_gb for gpu in result["gpus"] if _fits_alone(gpu)]
-        return f"{number(min(fits), self.language)}\u00a0GB" if fits else self.word("none")
-
-
-def _fits_alone(gpu: Json) -> bool:
-    return bool(gpu["verdict"] == "fits" and gpu["count"] == 1)
+        count = result["request"].get("parallel", {}).get("gpus_per_node", 1)
+        fits = [
+            gpus[gpu["id"]].memory_label_gb
+            for gpu in result["gpus"]
+            if gpu["verdict"] == "fits" and gpu["count"] == count
+        ]
+        if not fits:
+            return self.word("none")
+        times = f"{count} × " if count > 1 else ""
+        return f"{times}{number(min(fits), self.language)}\u00a0GB"
 
 
 @cache
