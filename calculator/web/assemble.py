@@ -47,7 +47,8 @@ SMOKE_TEST = ROOT / "calculator" / "smoke" / "smoke.py"  # served beside the pag
 NOT_FOR_THE_PAGE = ("ajuste/cli", "ajuste/__main__", "ajuste/schema")  # the command line and what only CPython runs
 WORK = BUILD / "tmp"
 PYODIDE = ROOT / "node_modules" / "pyodide"
-YAML = ROOT / "node_modules" / "js-yaml"
+ESBUILD = ROOT / "node_modules" / "esbuild" / "bin" / "esbuild"
+SCRIPTS = ("calculator.js", "embed.js", "worker.js", "dataset.js")  # what pages and the two workers start from
 PYODIDE_FILES = (
     "pyodide.mjs",
     "pyodide.asm.js",
@@ -342,24 +343,26 @@ def prerender() -> None:
     run("node", "calculator/web/prerender.mjs", "build", REPO_URL=REPO_URL)
 
 
-def without_comments(code: str) -> str:
-    """Drop the lines that hold nothing but a comment: types and reasons are a third of what we write, and for us."""
-    return re.sub(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", "", code, flags=re.MULTILINE)
-
-
 def browser_files() -> None:
     """Gather the calculator's own files beside the catalog and the wheel, and say where the rest is."""
-    for path in [*APP.glob("*.js"), *APP.glob("*.css")]:
+    for path in APP.glob("*.js"):
         path.unlink()
-    for path in files_of(("calculator/web/*.js", "calculator/web/*.css")):
-        (APP / path.name).write_text(without_comments(path.read_text(encoding="utf-8")), encoding="utf-8")
-    # The YAML library in one file, without the line that points to a source map that is not served.
-    library = (YAML / "dist" / "browser" / "js-yaml.esm.min.mjs").read_text(encoding="utf-8")
-    (APP / "yaml.js").write_text(library.partition("\n//# sourceMappingURL")[0], encoding="utf-8")
+    # What is imported at once goes into few files; what is imported when somebody needs it stays apart.
+    run(
+        *("node", ESBUILD, *(ROOT / "calculator" / "web" / name for name in SCRIPTS)),
+        *("--bundle", "--splitting", "--format=esm", "--minify", "--target=es2022", "--log-level=warning"),
+        *(f"--outdir={APP}", "--chunk-names=[name]-[hash]"),
+    )
     shutil.rmtree(APP / "strings", ignore_errors=True)
     shutil.copytree(ROOT / "calculator" / "web" / "strings", APP / "strings")
     about = {"pyodide": f"../{pyodide_folder()}/", "wheel": "ajuste.whl", "catalog": "catalog.json", **versions()}
     (APP / "build.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def preloads() -> str:
+    """Name the files that the calculator's script imports, spaced: the page asks for them together with it."""
+    script = (APP / "calculator.js").read_text(encoding="utf-8")
+    return " ".join(re.findall(r'\bfrom"\./(chunk-\w+\.js)"', script))
 
 
 def app_folder() -> str:
@@ -397,6 +400,7 @@ def page_environment() -> dict[str, str]:
         **{f"SITE_URL_{language.upper()}": f"{SITE_URL}{language}/" for language in LANGUAGES},
         "REPO_URL": REPO_URL,
         "AJUSTE_APP": f"app/{app_folder()}",
+        "AJUSTE_PRELOADS": preloads(),
         "AJUSTE_VERSION": known["estimator"],
         "AJUSTE_DATA": known["data"],
         "NO_MKDOCS_2_WARNING": "1",
@@ -630,7 +634,7 @@ STAGES: tuple[tuple[Step, ...], ...] = (
             "app",
             browser_files,
             (
-                *("calculator/web/*.js", "calculator/web/*.css", "calculator/web/strings/*"),
+                *("calculator/web/*.js", "calculator/web/strings/*"),
                 *("calculator/ajuste/__init__.py", "build/app/catalog.json", "build/pyodide/*", "package-lock.json"),
             ),
             ("build/app/build.json",),

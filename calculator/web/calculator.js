@@ -2,7 +2,6 @@
 // calculator's pages; everything else is found beside it, so that it works under any path.
 
 import { Combobox } from "./combobox.js";
-import { CHARACTERS_PER_TOKEN } from "./dataset.js";
 import { Engine } from "./engine.js";
 import { applied, difference, MOST, renderCompare } from "./compare.js";
 import { FIELDS, flatten, METHODS, OTHER_METHODS, unflatten } from "./fields.js";
@@ -22,6 +21,8 @@ import { View } from "./text.js";
 
 /** @typedef {import("./fields.js").Flat} Flat */
 
+/** Of common tokenizers on prose; code and other scripts need more tokens. Shown and editable. */
+const CHARACTERS_PER_TOKEN = 4;
 /** What the modes start from when nothing was typed. */
 /** @type {Record<string, Flat>} */
 const MODE_STARTS = {
@@ -329,7 +330,7 @@ class Calculator {
 
   /** The boxes for a file and for an error. @returns {Promise<import("./paste.js").Paste>} */
   paste() {
-    this.boxes ??= import("./paste.js").then(({ Paste }) => new Paste(this.root, this.view, this.engine, this.folder, {
+    this.boxes ??= import("./paste.js").then(({ Paste }) => new Paste(this.root, this.view, this.engine, {
       request: () => JSON.parse(this.text()),
       adopt: (read) => this.adoptFile(read),
     }));

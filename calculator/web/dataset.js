@@ -2,8 +2,6 @@
 //
 //   page → worker   {file, ratio}     worker → page   {done: bytes} while reading, then {measured} or {trouble}
 
-/** Characters per token of common tokenizers on prose; code and other scripts need more tokens. Shown and editable. */
-export const CHARACTERS_PER_TOKEN = 4;
 const BUCKETS = 40;
 
 /**

@@ -46,7 +46,7 @@ export async function upgrade(root) {
   shared ??= share(root);
   const { view, engine, listeners } = await shared;
   engine.wake();
-  if (root.dataset.embed === "oom") return new Paste(root, view, engine, folder, { request: () => null, adopt: () => {} });
+  if (root.dataset.embed === "oom") return new Paste(root, view, engine, { request: () => null, adopt: () => {} });
   const small = new Small(root, view, engine);
   listeners.add(small);
   return small;

@@ -18,14 +18,12 @@ export class Paste {
    * @param {ParentNode} root
    * @param {View} view
    * @param {Engine} engine
-   * @param {URL} folder
    * @param {Owner} owner
    */
-  constructor(root, view, engine, folder, owner) {
+  constructor(root, view, engine, owner) {
     this.root = root;
     this.view = view;
     this.engine = engine;
-    this.folder = folder;
     this.owner = owner;
   }
 
@@ -51,7 +49,7 @@ export class Paste {
 
   /** @param {string} text */
   async config(text) {
-    const { load, YAML11_SCHEMA } = await import(new URL("yaml.js", this.folder).href);
+    const { load, YAML11_SCHEMA } = await import("js-yaml");
     let config;
     try {
       config = load(text, { schema: YAML11_SCHEMA }); // as PyYAML reads it; JSON is YAML too

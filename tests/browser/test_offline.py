@@ -59,7 +59,7 @@ def test_one_visit_is_enough(visit, host, site):
     visitor.open("es/calculator/")
     visitor.answered(lambda: page.locator("#aj-dataset-examples").fill("52000"))
     kept(page, "pyodide.asm.wasm")
-    kept(page, "yaml.js")
+    kept(page, "js-yaml")
     online = visitor.text(".aj-numbers")
 
     host.cut()
