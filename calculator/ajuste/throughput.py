@@ -101,8 +101,8 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
     FLOPs per token (N weights of the layers that a token meets, H of the head): forward 2, gradient of activations 2,
     gradient of weights 2 only where weights are trained; recomputation repeats the layers' forward.
         linear = (6 | 4) (N + H) + 2 N g         attention = (3.5 + g) · 2 · q per attended token (causal, flash)
-    with g the recomputed share: 1 full, `selective-recompute`, 0 none. A head that is trained beside adapters adds its
-    2 H. Bases upcast to fp32 without autocast compute head and attention in fp32.
+    with g the recomputed share: 1 full, `selective-recompute`, 0 none. Adapters of A weights add (6 + 2 g) A, a head
+    that is trained beside them its 2 H. Bases upcast to fp32 without autocast compute head and attention in fp32.
 
     Gathers: each tensor-parallel rank and stage gathers its own part only, and experts are gathered among the ranks
     that hold the same ones.
@@ -128,13 +128,15 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
     optimizer = a["optimizer-bytes"] * (1.0 if stack in ("vendor", "compiled") else a["optimizer-foreach"])
     on_host = offload != "none"
     moe = 1 + expert_flops_share * (a["moe-matmul-slowdown"] - 1)
+    widths = _adapted_widths(plan, arch)
+    adapters = (6 + 2 * again) * plan.lora.rank * widths if plan.has_lora else 0.0
     waiting = a["model-parallel-efficiency"] if parallel.tp * parallel.pp > 1 else 1.0
     return Work(
         compute=compute,
         fp8=a["fp8-efficiency-vendor" if stack == "vendor" else "fp8-efficiency"] if compute == "fp8" else 1.0,
         efficiency=_efficiency(plan, stack, a) / moe,
         waiting=waiting,
-        flops=(6 if full else 4) * met + 2 * met * again + (0.0 if single else head_flops),
+        flops=(6 if full else 4) * met + 2 * met * again + adapters + (0.0 if single else head_flops),
         single_flops=head_flops if single else 0.0,
         attention=tuple(
             ((3.5 + again) * 2 * y.count * y.heads * (y.head_dim + y.value_dim) / 2, float(y.window))
@@ -142,7 +144,7 @@ def work_of(plan: Plan, arch: Architecture, a: dict[str, float] = MID, compute: 
         ),
         single_attention=single,
         elementwise_bytes=_elementwise_bytes(plan, arch, stack, passes, a) * (2 if single else 1),
-        bytes=a["logits-traffic"] * arch.vocabulary + _adapter_bytes(plan, arch, stack, a) * passes / 3,
+        bytes=a["logits-traffic"] * arch.vocabulary + _adapter_bytes(plan, widths, stack, a) * passes / 3,
         attention_bytes=_eager_attention_bytes(plan, arch, a),
         batch_bytes=passes * 2.0 * every * (0.3 if plan.is_quantized else 1.0)
         + (2 + again) * stored * _dequantisation_bytes(plan, a),
@@ -238,12 +240,16 @@ def _elementwise_bytes(plan: Plan, arch: Architecture, stack: str, passes: float
     return a["elementwise-traffic"] * a[f"elementwise-{stack}"] * arch.depth * 2.0 * arch.hidden * passes / 3
 
 
-def _adapter_bytes(plan: Plan, arch: Architecture, stack: str, a: dict[str, float]) -> float:
+def _adapted_widths(plan: Plan, arch: Architecture) -> float:
+    """Inputs and outputs of the linears that carry an adapter, experts' apart."""
+    return sum([y.count * (m.inputs + m.outputs) for y in arch.layers for m in targeted(y, plan) if m.copies == 1])
+
+
+def _adapter_bytes(plan: Plan, widths: float, stack: str, a: dict[str, float]) -> float:
     """Casting, reading and adding beside each adapted linear. Unit: bytes per token.
 
     Formula: c · Σ (in + out), by the software like other element-wise work; adapters in 16 bit move half as much.
     """
-    widths = sum(y.count * sum(m.inputs + m.outputs for m in targeted(y, plan) if m.copies == 1) for y in arch.layers)
     size = 1.0 if plan.lora.dtype == "fp32" else 0.5
     return a["adapter-traffic"] * a[f"elementwise-{stack}"] * size * widths
 
