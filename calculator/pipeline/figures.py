@@ -9,6 +9,7 @@ outside link that is no row of data/links.csv.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import sys
 import tomllib
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ajuste import estimate, load_catalog
-from ajuste.offers import FRESH_DAYS
+from ajuste.offers import AGEING_DAYS, FRESH_DAYS
 from pipeline import accuracy, accuracy_figures, claims, drawings
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.measurements import read
@@ -33,6 +34,7 @@ Json = dict[str, Any]
 PRESETS = Path("docs/presets.toml")
 STRINGS = Path("calculator/web/strings")
 MEASUREMENTS = Path("data/measurements")
+EPOCH = datetime.date(1970, 1, 1).toordinal()  # what `Offer.day` counts from
 FEWEST_RUNS = 5  # of a group whose error is shown: a median of less says nothing
 
 WORDS = {  # key → Spanish, English
@@ -182,7 +184,7 @@ class Figure(NamedTuple):
     def card(self, result: Json) -> str:
         """Label of the smallest card that surely runs it: alone, or each of as many as the request names."""
         gpus = self.source.catalog.gpus
-        count = result["request"].get("parallel", {}).get("gpus_per_node", 1)
+        count = result["plan"]["parallel"]["gpus_per_node"]
         fits = [
             gpus[gpu["id"]].memory_label_gb
             for gpu in result["gpus"]
@@ -496,13 +498,15 @@ def pace_figure(figure: Figure) -> str:
 
 
 def prices_figure(figure: Figure) -> str:
-    """Prices that guides once quoted, beside today's: there, and the cheapest of the fresh ones."""
+    """Prices that guides once quoted, beside today's: there, and the one that leads the price tables."""
     catalog, lines = figure.source.catalog, []
+    today = datetime.date.fromisoformat(str(catalog.as_of)).toordinal() - EPOCH
     for row in figure.preset["rows"]:
         offers = [o for o in catalog.offers if o.gpu == row["gpu"] and _is_listed(o)]
         there = [_per_gpu(offer) for offer in offers if offer.provider in row["providers"]]
-        newest = max((offer.day for offer in offers), default=0)
-        best = min((o for o in offers if newest - o.day <= FRESH_DAYS), key=_per_gpu, default=None)
+        best = min(
+            (o for o in offers if o.confidence != "C"), key=lambda o: (_ageing(o, today), _per_gpu(o)), default=None
+        )
         gone = figure.word("gone")
         lines.append(
             [
@@ -539,6 +543,12 @@ def quoted_figure(figure: Figure) -> str:
 
 def _is_listed(offer: Offer) -> bool:
     return offer.purchase == "on-demand" and offer.price_basis == "listed"
+
+
+def _ageing(offer: Offer, today: int) -> int:
+    """0 for a fresh price, 1 for one that ages, 2 for an old one: the younger leads, as in the calculator's picks."""
+    age = today - offer.day
+    return (age > FRESH_DAYS) + (age > AGEING_DAYS)
 
 
 def _per_gpu(offer: Offer) -> float:
