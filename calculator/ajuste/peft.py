@@ -204,3 +204,26 @@ def shared_parameters(arch: Architecture, plan: Plan) -> float:
     if not targets:
         return 0.0
     return plan.lora.rank * (max(m.inputs for m in targets) + max(m.outputs for m in targets))
+
+
+# Modules of Mamba mixers whose adapters would be passed by, by the model types in which PEFT refuses them for it.
+PASSED_BY = {"falcon_h1": ("out_proj", "conv1d"), "nemotron_h": ("out_proj", "conv1d")}
+
+
+def passed_by(arch: Architecture, method: str, targets: object) -> tuple[str, ...]:
+    """Modules that targets name and PEFT refuses, "all-linear" included.
+
+    Source: PEFT 0.21, `tuners_utils.py` (`_check_lora_target_modules_mamba`).
+    """
+    names = PASSED_BY.get(arch.family, ())
+    if method not in ("lora", "qlora", "rslora", "dora", "adalora") or not names:
+        return ()
+    if targets == "all-linear":
+        return tuple(name for name in names if name in linear_names(arch))
+    said = [] if isinstance(targets, str) or not isinstance(targets, (list, tuple)) else targets
+    return tuple(name for name in names if any(str(target).split(".")[-1] == name for target in said))
+
+
+def linear_names(arch: Architecture) -> tuple[str, ...]:
+    """Names of the linear modules of the layers, each once."""
+    return tuple(dict.fromkeys(m.name for y in arch.layers for m in y.linears))

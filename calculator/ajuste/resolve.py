@@ -16,7 +16,7 @@ from .contract import (
 )
 from .errors import RequestError, near_matches, shorten
 from .lengths import MOST_BINS, binned
-from .peft import TARGETED, fused_expert_parameters, layer_parameters, targets_head
+from .peft import TARGETED, fused_expert_parameters, layer_parameters, linear_names, passed_by, targets_head
 from .plan import NESTED, Parallel, Plan
 
 # Keys of a preset's table that are conditions, not fields.
@@ -45,6 +45,7 @@ def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architectu
     if histogram and len(histogram) > MOST_BINS:  # the plan shows what was computed with
         values["dataset"]["length_histogram"] = binned(histogram)
     plan = _plan(values, origin)
+    _refuse_passed_by(plan, architecture)
     _refuse_targets(plan, architecture)
     return plan, architecture
 
@@ -188,6 +189,10 @@ def _derive(
     else:
         fill("quantize_moe_experts", release[:1] < (5,), "transformers")
     fill("reference", _reference(values), "task")
+    refused = passed_by(architecture, method, values["lora"]["targets"])
+    if refused and "targets" not in asked.get("lora", {}):
+        values["lora"]["targets"] = [name for name in linear_names(architecture) if name not in refused]
+        origin["lora.targets"] = "model"
     _derive_parallel(values, origin, asked)
     _derive_batch(values, origin, asked)
     dataset = values["dataset"]
@@ -431,6 +436,20 @@ def _refuse_job(values: dict[str, Any], asked: dict[str, Any]) -> None:
             day_number(values["as_of"])
         except ValueError:
             raise RequestError("wrong-type", "as_of", values["as_of"], "2026-11-30") from None
+
+
+def _refuse_passed_by(plan: Plan, architecture: Architecture) -> None:
+    """Adapters on a module whose kernels would not call them: PEFT refuses them."""
+    if refused := passed_by(architecture, plan.method, plan.lora.targets):
+        rest = tuple(name for name in linear_names(architecture) if name not in refused)
+        raise inconsistent(
+            "lora.targets",
+            f"PEFT no pone adaptadores en {', '.join(refused)} de «{architecture.family}»: sus núcleos de Mamba los "
+            f"saltarían. Nombra los módulos sin él: {', '.join(rest)}.",
+            f"PEFT puts no adapters on {', '.join(refused)} of “{architecture.family}”: its Mamba kernels would pass "
+            f"them by. Name the modules without it: {', '.join(rest)}.",
+            *rest,
+        )
 
 
 def _refuse_targets(plan: Plan, architecture: Architecture) -> None:

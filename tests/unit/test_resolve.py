@@ -179,3 +179,30 @@ def test_targets_that_match_no_module_are_refused(targets, suggested):
 @pytest.mark.parametrize("targets", [["lm_head"], ["zzz", "v_proj"], ["gate_proj"]])
 def test_one_module_is_enough(targets):
     assert plan(method="lora", lora={"targets": targets}).lora.targets == tuple(targets)
+
+
+FALCON_H1 = (
+    {"model_type": "falcon_h1", "hidden_size": 3072, "intermediate_size": 12288, "num_hidden_layers": 44}
+    | {"num_attention_heads": 12, "num_key_value_heads": 2, "head_dim": 128, "vocab_size": 130049}
+    | {"mamba_n_heads": 24, "mamba_d_head": 128, "mamba_d_ssm": 3072, "mamba_d_state": 256, "mamba_d_conv": 4}
+)
+
+
+@pytest.mark.parametrize("targets", ["all-linear", ["q_proj", "out_proj"], ["mamba.out_proj"], ["lm_head", "out_proj"]])
+def test_peft_refuses_the_output_of_some_mamba_mixers(targets: object):
+    with pytest.raises(RequestError) as refused:
+        plan(model=FALCON_H1, lora={"targets": targets})
+    assert (refused.value.code, refused.value.field) == ("inconsistent", "lora.targets")
+    assert "out_proj" in refused.value.message["es"]
+    assert "in_proj" in refused.value.suggestions
+    assert "out_proj" not in refused.value.suggestions
+
+
+def test_by_default_that_output_carries_no_adapter():
+    p = plan(model=FALCON_H1)
+    assert p.defaults["lora.targets"] == "model"
+    assert p.lora.targets == ("q_proj", "k_proj", "v_proj", "o_proj", "in_proj", "gate_proj", "up_proj", "down_proj")
+    assert plan(model=FALCON_H1, lora={"targets": ["q_proj"]}).lora.targets == ("q_proj",)
+    assert plan(model=FALCON_H1, method="ia3", lora={"targets": "all-linear"}).lora.targets == "all-linear"
+    bamba = FALCON_H1 | {"model_type": "bamba", "attn_layer_indices": [0]}  # PEFT does not name it
+    assert plan(model=bamba).lora.targets == "all-linear"
