@@ -176,6 +176,8 @@ ANSWERED = record(
     budget=null_or(BUDGET),
     offers_total=INTEGER,
     excluded=rows(record(reason=TEXT, count=INTEGER)),
+    pareto=rows(INTEGER),
+    spot_curve=rows(record(checkpoints=INTEGER, interval_minutes=NUMBER, usd=NUMBER)),
     levers=rows(record(change={"type": "object"}, saves_gib=NUMBER, slowdown=null_or(NUMBER))),
     advice=rows(ADVICE),
 )

@@ -17,14 +17,30 @@ export function moments(answer, reading, view) {
   const end = Math.max(need.mid, ...rows.map((/** @type {any} */ m) => m.gib));
   const highest = rows.find((/** @type {any} */ m) => m.id === peak);
   const { format } = view;
-  const [, overhead, required] = format.gibParts([highest.gib, need.mid - highest.gib]);
+  const parts = aboveTensors(answer.memory, highest.gib, view);
+  const shown = format.gibParts([highest.gib, ...parts.map(([, gib]) => gib)]);
   return html`<p>${view.say("moments.note", { moment: view.name("moment", peak) })}</p><table class="aj-bars">
     <thead><tr><th scope="col">${view.say("moments.moment")}</th><td></td><th scope="col" class="aj-n">GiB</th></tr></thead>
     <tbody>${rows.map((/** @type {any} */ m) => html`<tr class="${m.id === peak ? "aj-peak" : "aj-muted"}">
       <th scope="row">${view.name("moment", m.id)}</th><td>${cellStack(segmentsOf(view, m.terms, end), end)}</td>
       <td class="aj-n">${format.amount(m.gib)}</td></tr>`)}
-      <tr><th scope="row">${view.say("moments.overhead")}</th><td></td><td class="aj-n">${overhead}</td></tr>
-      <tr class="aj-total"><th scope="row">${view.say("moments.required")}</th><td></td><td class="aj-n">${required}</td></tr></tbody></table>`;
+      ${parts.map(([name], i) => html`<tr><th scope="row">${name}</th><td></td><td class="aj-n">${shown[i + 1]}</td></tr>`)}
+      <tr class="aj-total"><th scope="row">${view.say("moments.required")}</th><td></td><td class="aj-n">${shown.at(-1)}</td></tr></tbody></table>`;
+}
+
+/**
+ * What a card needs beyond its tensors, part by part where the whole run peaks as the step does.
+ * @param {any} memory
+ * @param {number} tensors GiB at the whole run's peak
+ * @param {View} view
+ * @returns {[string, number][]}
+ */
+function aboveTensors(memory, tensors, view) {
+  const { allocated, ...parts } = memory.required_parts_gib;
+  const whole = memory.whole_run.required_gib.mid;
+  const same = memory.whole_run.peak_moment === memory.peak_moment && Math.abs(allocated - tensors) < 0.01 * tensors;
+  if (!same) return [[view.say("moments.overhead"), whole - tensors]];
+  return Object.entries(parts).map(([id, gib]) => [view.name("part", id), Number(gib)]);
 }
 
 /** @param {Answer} answer @param {View} view */

@@ -13,6 +13,7 @@
  * @typedef {object} Reading
  * @property {"fits" | "several" | "tight" | "no"} verdict several: not on one GPU, but on more
  * @property {string} sentence
+ * @property {string} [where] where it fits, when the sentence speaks of money
  * @property {Band} need GiB, of the whole run, per GPU
  * @property {string} peak moment of the whole run
  * @property {{label: string, gib: number} | null} usable
@@ -20,7 +21,7 @@
  * @property {Offer | null} lead the offer that time and bill speak of
  */
 
-/** @typedef {Pick<Reading, "verdict" | "sentence" | "usable" | "row">} Judgement */
+/** @typedef {Pick<Reading, "verdict" | "sentence" | "where" | "usable" | "row">} Judgement */
 
 /**
  * @param {Answer} answer
@@ -30,7 +31,8 @@
 export function read(answer, view) {
   const { memory, plan, offers, picks } = answer;
   const lead = offers[picks.cheapest] ?? offers[0] ?? null;
-  const judgement = plan.gpu ? judgeCard(answer, view) : judgeMarket(answer, view, lead);
+  const fit = plan.gpu ? judgeCard(answer, view) : judgeMarket(answer, view, lead);
+  const judgement = answer.budget ? judgeBudget(answer, view, fit) : fit;
   const { required_gib: need, peak_moment: peak } = memory.whole_run;
   // Where the card asked for is too small, an offer of several of them is among the picks but answers another question.
   return { need, peak, lead: judgement.verdict === "no" ? null : lead, ...judgement };
@@ -115,6 +117,30 @@ function judgeMarket(answer, view, lead) {
   const short = roomiest ? view.format.gib(-roomiest.headroom_gib) : "";
   const card = roomiest ? view.cards(roomiest.count, roomiest.id) : "";
   return { verdict: "no", sentence: view.say("verdict.nothing", { card, short }), usable, row: roomiest };
+}
+
+/**
+ * Who names a sum asks first whether the job is inside it; where it fits comes second.
+ * @param {Answer} answer
+ * @param {View} view
+ * @param {Judgement} fit
+ * @returns {Judgement}
+ */
+function judgeBudget({ budget, excluded }, view, fit) {
+  const { format } = view;
+  const [sum, hours] = [format.usd(budget.budget_usd), format.duration(budget.deadline_h)];
+  if (budget.inside) {
+    const sentence = view.say("verdict.inside", { usd: format.usd(budget.usd.mid), budget: sum });
+    return { ...fit, sentence, where: fit.sentence };
+  }
+  if (fit.verdict === "no") return fit;
+  /** @type {(reason: string) => any} */
+  const cheapest = (reason) => excluded.find((/** @type {any} */ group) => group.reason === reason)?.cheapest;
+  const [dear, late] = [cheapest("over-budget"), cheapest("misses-deadline")];
+  const sentence = dear?.usd
+    ? view.say("verdict.over", { usd: format.usd(dear.usd), budget: sum })
+    : view.say(late ? "verdict.late" : "verdict.outside", { budget: sum, hours });
+  return { ...fit, verdict: "no", sentence, where: fit.sentence };
 }
 
 /**

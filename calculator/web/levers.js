@@ -38,6 +38,7 @@ export function leverEffect(lever, view) {
   const effects = [];
   if (lever.saves_gib > 0.05) effects.push(view.say("lever.saves", { gib: view.format.gib(lever.saves_gib) }));
   if (lever.slowdown) effects.push(pace(lever.slowdown, view));
+  if (lever.usd) effects.push(view.format.usd(lever.usd));
   return effects.join(" · ");
 }
 

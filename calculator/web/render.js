@@ -92,7 +92,7 @@ export function renderStrip(answer, view) {
 /** @param {Answer} answer @param {View} view @param {Reading} reading @param {string} [data] */
 export function verdict(answer, view, reading, data) {
   const { plan } = answer;
-  const words = [view.model(plan.model), view.value("method", plan.method), view.value("framework", plan.framework), data];
+  const words = [reading.where, view.model(plan.model), view.value("method", plan.method), view.value("framework", plan.framework), data];
   const job = words.filter(Boolean).join(" · ");
   const serious = answer.advice.filter((/** @type {any} */ a) => a.severity === "serious" && view.knows(`advice.${a.id}`));
   const room = reading.row && plan.gpu && reading.row.max_micro_batch > 0 && reading.row.max_sequence_length > 0;
