@@ -232,5 +232,7 @@ def _of_size(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
     parallel = plan.parallel
     if parallel.world > 1 and parallel.strategy in ("ddp", "zero1", "zero2"):
         yield {"parallel": {"strategy": "fsdp2"}}, plan.replace(parallel=parallel._replace(strategy="fsdp2"))
+    if parallel.strategy in ("fsdp1", "fsdp2") and plan.grad_accum > 1 and not parallel.sync_each_batch:
+        yield {"parallel": {"sync_each_batch": True}}, plan.replace(parallel=parallel._replace(sync_each_batch=True))
     if parallel.strategy in ("zero3", "fsdp1", "fsdp2") and parallel.offload == "none":
         yield {"parallel": {"offload": "all"}}, plan.replace(parallel=parallel._replace(offload="all"))

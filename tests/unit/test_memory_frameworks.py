@@ -9,6 +9,7 @@ from ajuste.catalog import load_catalog
 from ajuste.constants import MID
 from ajuste.host import host_ram
 from ajuste.layer_work import forward_points, indexed_experts
+from ajuste.levers import candidates
 from ajuste.loss import loss_points
 from ajuste.memory import MemoryTable, fullest_table
 from ajuste.moments import merged_experts
@@ -87,6 +88,18 @@ def test_unreduced_gradients_have_the_gathered_type(version: int):
 def test_gradients_of_every_micro_step_may_be_reduced():
     """`sync_each_batch` (and accelerate before 1.11 with FSDP2): the shard of each rank, 4 ÷ 4, waits."""
     assert terms("forward", **MIXED, **fsdp(2, sync_each_batch=True))["gradients"] == 4 * N / 4
+
+
+def test_reducing_at_every_micro_step_is_offered():
+    """Whole gradients of 2 bytes become shards of 4 ÷ 4: half of 2N is saved where steps are accumulated."""
+    offered = {"parallel": {"sync_each_batch": True}}
+    for grad_accum, expected in ((8, True), (1, False)):
+        plan, arch = resolve(BASE | MIXED | fsdp(2) | {"grad_accum": grad_accum}, load_catalog("{}"))
+        found = [changed for change, changed in candidates(plan) if change == offered]
+        assert bool(found) == expected
+        for changed in found:
+            before, after = (fullest_table(p, arch).columns["gradients"][1] for p in (plan, changed))
+            assert before - after == N
 
 
 # --------------------------------------------------------------------------------------- FSDP's CPU offload
