@@ -227,3 +227,21 @@ def passed_by(arch: Architecture, method: str, targets: object) -> tuple[str, ..
 def linear_names(arch: Architecture) -> tuple[str, ...]:
     """Names of the linear modules of the layers, each once."""
     return tuple(dict.fromkeys(m.name for y in arch.layers for m in y.linears))
+
+
+def half_named(arch: Architecture, plan: Plan) -> tuple[str, str] | None:
+    """Gate without up, or up without gate, of experts that hold both in one parameter: (the named one, the other).
+
+    Source: PEFT 0.21, `transformers_weight_conversion.py`, which refuses it.
+    """
+    targets = plan.lora.targets
+    if isinstance(targets, str):
+        return None
+    ends = {name.rsplit(".", 1)[-1] for name in targets}
+    for layer in arch.layers:
+        if layer.experts and _looks_among_experts(layer, plan):
+            pair = [m.name for m in layer.experts if m.role in ("expert_gate", "expert_up")]
+            named = [name for name in pair if name in ends]
+            if len(named) == 1 and len(pair) == 2:
+                return named[0], next(name for name in pair if name not in named)
+    return None

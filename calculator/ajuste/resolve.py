@@ -16,7 +16,15 @@ from .contract import (
 )
 from .errors import RequestError, near_matches, shorten
 from .lengths import MOST_BINS, binned
-from .peft import TARGETED, fused_expert_parameters, layer_parameters, linear_names, passed_by, targets_head
+from .peft import (
+    TARGETED,
+    fused_expert_parameters,
+    half_named,
+    layer_parameters,
+    linear_names,
+    passed_by,
+    targets_head,
+)
 from .plan import NESTED, Parallel, Plan
 
 # Keys of a preset's table that are conditions, not fields.
@@ -45,7 +53,7 @@ def resolve(request: dict[str, Any], catalog: Catalog) -> tuple[Plan, Architectu
     if histogram and len(histogram) > MOST_BINS:  # the plan shows what was computed with
         values["dataset"]["length_histogram"] = binned(histogram)
     plan = _plan(values, origin)
-    _refuse_passed_by(plan, architecture)
+    _refuse_as_peft(plan, architecture)
     _refuse_targets(plan, architecture)
     return plan, architecture
 
@@ -438,8 +446,8 @@ def _refuse_job(values: dict[str, Any], asked: dict[str, Any]) -> None:
             raise RequestError("wrong-type", "as_of", values["as_of"], "2026-11-30") from None
 
 
-def _refuse_passed_by(plan: Plan, architecture: Architecture) -> None:
-    """Adapters on a module whose kernels would not call them: PEFT refuses them."""
+def _refuse_as_peft(plan: Plan, architecture: Architecture) -> None:
+    """Adapters that PEFT refuses: where kernels would not call them, or on half of a parameter."""
     if refused := passed_by(architecture, plan.method, plan.lora.targets):
         rest = tuple(name for name in linear_names(architecture) if name not in refused)
         raise inconsistent(
@@ -449,6 +457,13 @@ def _refuse_passed_by(plan: Plan, architecture: Architecture) -> None:
             f"PEFT puts no adapters on {', '.join(refused)} of “{architecture.family}”: its Mamba kernels would pass "
             f"them by. Name the modules without it: {', '.join(rest)}.",
             *rest,
+        )
+    if half := half_named(architecture, plan):
+        raise inconsistent(
+            "lora.targets",
+            f"Los expertos tienen «{half[0]}» y «{half[1]}» en un solo parámetro: PEFT pide nombrar los dos o ninguno.",
+            f"The experts hold “{half[0]}” and “{half[1]}” in one parameter: PEFT wants both named, or neither.",
+            half[1],
         )
 
 

@@ -206,3 +206,16 @@ def test_by_default_that_output_carries_no_adapter():
     assert plan(model=FALCON_H1, method="ia3", lora={"targets": "all-linear"}).lora.targets == "all-linear"
     bamba = FALCON_H1 | {"model_type": "bamba", "attn_layer_indices": [0]}  # PEFT does not name it
     assert plan(model=bamba).lora.targets == "all-linear"
+
+
+def test_peft_wants_both_halves_of_fused_experts():
+    model = {"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768}
+    model |= {"num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128}
+    model |= {"num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936}
+    with pytest.raises(RequestError) as refused:
+        plan(model=model, lora={"targets": ["q_proj", "gate_proj", "down_proj"]})
+    assert refused.value.suggestions == ("up_proj",)
+    for targets in (["gate_proj", "up_proj"], ["q_proj", "down_proj"]):
+        assert plan(model=model, lora={"targets": targets}).lora.targets == tuple(targets)
+    # Experts that are modules of their own carry them apart.
+    assert plan(model=model, transformers="4.57", lora={"targets": ["gate_proj"]}).lora.targets == ("gate_proj",)
