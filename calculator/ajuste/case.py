@@ -214,6 +214,11 @@ class Case:
         self.steps_on_host = fsdp and offload in ("all", "nvme")
         if self.gradients_on_host or (self.steps_on_host and strategy == "fsdp2"):
             self.gradient_share = 0.0
+        # accelerate 1.14, a day older than transformers 5.12, makes FSDP2 units of the embedding and of norm and head;
+        # before, and in axolotl, they are what is left for the outermost.
+        trainer = plan.framework in ("hf", "trl", "llama-factory", "ms-swift")
+        newer = not plan.transformers or release(plan.transformers) >= (5, 12)
+        self.own_ends = strategy == "fsdp2" and self.gathers and trainer and newer and not self.arch.tied
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
         # FSDP1 hooks the inputs of frozen layers until backward ends: neither they nor their gradients are freed.
         frozen_units = strategy == "fsdp1" and not self.full and self.gathers

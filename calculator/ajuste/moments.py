@@ -186,12 +186,12 @@ def backward_instants(c: Case) -> list[Instant]:
 
 def _head_gradient(c: Case) -> float:
     """The head's gradient, alive while the layers run backward. Unit: bytes."""
-    reduced_last = c.gathers and c.plan.parallel.strategy.startswith("fsdp") and not c.unreduced
+    whole = c.plan.parallel.strategy.startswith("fsdp") and not c.own_ends  # FSDP's outermost unit reduces last
+    reduced_last = whole and c.gathers and not c.unreduced
     if not c.trains_head or (c.accumulates and not c.arch.tied and not reduced_last):
         return 0.0
     if c.plan.optimizer_in_backward or c.plan.method == "lomo":
         return c.head_gradient * c.arch.embedding if c.arch.tied else 0.0
-    whole = c.plan.parallel.strategy.startswith("fsdp")  # the outermost unit reduces its gradients last
     kept = c.kept_gradient if c.full else c.head_gradient
     return (c.head_gradient if whole else kept * c.gradient_share) * c.arch.embedding
 
@@ -199,12 +199,13 @@ def _head_gradient(c: Case) -> float:
 def _embedding_backward(c: Case) -> Instant:
     """The embedding's dense gradient; tied, the head's, the embedding's and their sum are alive together.
 
-    Under FSDP the outermost unit's gradients are whole, and in one piece once more before they are reduced; whole ones
-    that wait for the last micro-step only take this one in.
+    Under FSDP the outermost unit's gradients are whole, and in one piece once more before they are reduced (the
+    embedding's alone where it is a unit); whole ones that wait for the last micro-step only take this one in.
     """
     one = float(c.head_gradient * c.arch.embedding)
     if c.gathers and c.plan.parallel.strategy.startswith("fsdp") and not c.unreduced:
-        gradients = 2 * one * c.embeddings + (0.0 if c.accumulates else optimizer.kept_gradients(c))
+        units = 1 if c.own_ends else c.embeddings
+        gradients = 2 * one * units + (0.0 if c.accumulates else optimizer.kept_gradients(c))
     else:
         gradients = (3 if c.arch.tied else 1) * one
         if not c.accumulates:

@@ -116,7 +116,8 @@ def gathered_weights(c: Case, i: Instant) -> float:
     """Weights gathered from the other ranks to be used.
 
     Unit: bytes. Formula: FSDP the layer at work + the one prefetched + embedding and head (FSDP1: these alone at the
-    loss, one layer in the backward of frozen units); ZeRO-3 up to `max_live_parameters` × 2, at least one layer.
+    loss, one layer in the backward of frozen units; where they are units of their own, half of it, and nothing while
+    layers run backward); ZeRO-3 up to `max_live_parameters` × 2, at least one layer.
     """
     if not c.gathers or not i.training or i.moment == "optimizer_step":
         return 0.0
@@ -134,7 +135,10 @@ def gathered_weights(c: Case, i: Instant) -> float:
             layers = 1
     if not c.plan.parallel.reshard_after_forward:
         layers = c.depth
-    return layers * layer_bytes(c) + root_bytes(c)
+    ends = root_bytes(c)
+    if c.own_ends:  # the embedding goes after its forward, the head comes with the last layer
+        ends *= 0.0 if i.moment == "backward" and i.work.name != "end" else 0.5
+    return layers * layer_bytes(c) + ends
 
 
 def gather_pool(c: Case) -> float:
@@ -147,7 +151,7 @@ def gather_pool(c: Case) -> float:
     """
     if c.plan.parallel.strategy != "fsdp2" or not c.gathers:
         return 0.0
-    return max(layer_bytes(c), root_bytes(c))
+    return max(layer_bytes(c), root_bytes(c) / (2 if c.own_ends else 1))
 
 
 def communication_buffers(c: Case, i: Instant) -> float:

@@ -50,8 +50,8 @@ SITUATIONS = {
     "old-price": {"filters": {"providers": ["openrelay"]}},
     "disk": {"method": "full"},
     "spot-without-checkpoints": {"job": {"checkpoint_minutes": 100_000}, "dataset": {"examples": 300_000}},
-    "tight": {"gpu": "rtx-4090-24gb", "micro_batch": 16},
-    "tight-unlikely": {"gpu": "rtx-4090-24gb", "micro_batch": 18},
+    "tight": {"gpu": "rtx-4090-24gb", "micro_batch": 16, "filters": {"max_gpus": 1}},  # two would share the weights
+    "tight-unlikely": {"gpu": "rtx-4090-24gb", "micro_batch": 18, "filters": {"max_gpus": 1}},
     "unsupported-accelerator": {"gpu": "tpu-v5e-16gb"},
     "experts-not-quantized": {"model": "mixtral-8x7b"},
     "experts-not-adapted": {"model": "gpt-oss-20b", "method": "lora"},

@@ -136,8 +136,9 @@ def test_saved_per_layer_and_token(fields, expected):
 
 
 def test_fsdp_keeps_an_eighth_and_gathers_two_layers_and_the_ends():
-    """8 ranks: weights 2N ÷ 8; gathered 2 layers × 2 × 218,112,000 + 2 × (2 × 525,336,576 + 4096)."""
-    forward = terms("forward", method="full", precision="bf16", parallel={"strategy": "fsdp2", "gpus_per_node": 8})
+    """8 ranks: weights 2N ÷ 8; gathered 2 layers × 2 × 218,112,000 + 2 × (2 × 525,336,576 + 4096), one unit's."""
+    request = {"method": "full", "precision": "bf16", "transformers": "5.11"}
+    forward = terms("forward", **request, parallel={"strategy": "fsdp2", "gpus_per_node": 8})
     assert forward["weights"] == 2 * N / 8
     assert forward["gathered_weights"] == 2 * 2 * 218_112_000 + 2 * (2 * EMBEDDING + 4096)
 

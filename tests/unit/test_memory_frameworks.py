@@ -107,7 +107,7 @@ def test_reducing_at_every_micro_step_is_offered():
 
 def test_fsdp2_offload_keeps_one_layers_gradients():
     """Each reduced shard goes to the host instead of staying; only what backward is writing is on the GPU."""
-    found = table(**PURE, **fsdp(2, offload="all"))
+    found = table(**PURE, **fsdp(2, offload="all"), transformers="5.11")
     moments = zip(found.instants, found.columns["gradients"], strict=True)
     ends = {i.work.name: gradients for i, gradients in moments if i.moment == "backward" and i.work.name == "end"}
     assert ends == {"end": 2 * 2 * 2 * EMBEDDING}  # embedding and head in 16 bit, and the piece in which they travel
@@ -118,7 +118,8 @@ def test_fsdp2_offload_keeps_one_layers_gradients():
 
 def test_fsdp1_offload_keeps_shards_until_backward_ends():
     """`_saved_grad_shard` of every unit is let go in the last callback: 2N ÷ 4 in backward, none at the step."""
-    one, two = (max(table(**PURE, **fsdp(v, offload="all")).columns["gradients"]) for v in (1, 2))
+    asked = PURE | {"transformers": "5.11"}
+    one, two = (max(table(**asked, **fsdp(v, offload="all")).columns["gradients"]) for v in (1, 2))
     assert one - two == 2 * N / 4
     step = terms("optimizer_step", **PURE | {"optimizer": "adamw-foreach"}, **fsdp(1, offload="all"))
     assert not {"gradients", "temporaries"}.intersection(step)
@@ -183,11 +184,28 @@ def test_fp32_attention_of_grouped_heads_writes_out_its_scores():
 def test_fsdp2_gathers_into_blocks_of_another_stream():
     """Two buffers in forward, one in backward: what the second held, here embedding and head, no other tensor takes."""
     root = 2 * (2 * EMBEDDING + 4096)
-    assert gather_pool(case(**PURE, **fsdp(2))) == root
+    assert gather_pool(case(**PURE, **fsdp(2), transformers="5.11")) == root
     assert gather_pool(case(**PURE, **fsdp(1))) == gather_pool(case(**PURE)) == 0
-    plan, arch = resolve(BASE | PURE | fsdp(2), load_catalog("{}"))
+    plan, arch = resolve(BASE | PURE | fsdp(2) | {"transformers": "5.11"}, load_catalog("{}"))
     memory = estimate_memory(plan, arch)
     assert memory.reserved.mid - memory.allocated.mid > root
+
+
+def test_embedding_and_head_are_units_of_fsdp2_since_accelerate_1_14():
+    """Half of both is gathered at the loss and none while layers run backward; the head's gradient does not stay."""
+    request = PURE | {"loss": "fused"} | fsdp(2)
+    own, left = table(**request), table(**request, transformers="5.11")
+    for moment, less in (("loss", EMBEDDING), ("backward", 2 * EMBEDDING)):
+        gathered = [
+            min(g for i, g in zip(t.instants, t.columns["gathered_weights"], strict=True) if i.moment == moment)
+            for t in (own, left)
+        ]
+        assert gathered[1] - gathered[0] == pytest.approx(2 * less, rel=1e-4)
+    first, most = own.columns["gradients"], left.columns["gradients"]
+    assert max(first) == 2 * 2 * EMBEDDING + 2 * N / 4  # the embedding's, and the piece in which it travels
+    assert max(most) == 2 * 2 * 2 * EMBEDDING + 2 * N / 4
+    axolotl = table(**request | {"framework": "axolotl"})  # prepares FSDP2 itself
+    assert axolotl.columns["gathered_weights"] == left.columns["gathered_weights"]
 
 
 def test_fsdp1_keeps_inputs_and_gradients_of_frozen_layers():
