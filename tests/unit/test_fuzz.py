@@ -138,9 +138,9 @@ def test_there_are_more_than_two_hundred():
 
 @pytest.mark.parametrize(("field", "request_"), FAULTS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_wrong_field_is_named(field: str, request_: dict):
-    started = time.perf_counter()
+    started = time.process_time()
     answer = ajuste.estimate(request_, EMPTY)
-    assert time.perf_counter() - started < LONGEST_S
+    assert time.process_time() - started < LONGEST_S
     assert_error(answer, field)
     # The same through the JSON door, where Python can write it as JSON.
     assert_error(json.loads(ajuste.estimate_json(json.dumps(request_), EMPTY)))
@@ -148,9 +148,9 @@ def test_a_wrong_field_is_named(field: str, request_: dict):
 
 @pytest.mark.parametrize("text", BROKEN_TEXTS, ids=range(len(BROKEN_TEXTS)))
 def test_a_broken_text_is_an_error(text: str):
-    started = time.perf_counter()
+    started = time.process_time()
     answer = json.loads(ajuste.estimate_json(text, EMPTY))
-    assert time.perf_counter() - started < LONGEST_S
+    assert time.process_time() - started < LONGEST_S
     assert_error(answer)
 
 
@@ -195,9 +195,9 @@ def test_random_garbage_never_escapes():
             name = rng.choice([*REQUEST])
             fields = REQUEST[name].fields
             request_[name] = {rng.choice([*fields]): tree(2)} if fields and rng.random() < 0.7 else tree(3)
-        started = time.perf_counter()
+        started = time.process_time()
         answer = json.loads(ajuste.estimate_json(json.dumps(request_), EMPTY))
-        assert time.perf_counter() - started < LONGEST_S, request_
+        assert time.process_time() - started < LONGEST_S, request_
         if not answer["ok"]:
             assert answer["error"]["code"] != "internal", (request_, answer)
 
