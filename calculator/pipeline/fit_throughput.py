@@ -44,7 +44,7 @@ PRIORS = {
     "matmul-blackwell": (1, 0.15),
     "matmul-cdna": (0.9, 0.3),
     "matmul-consumer": (1, 0.1),
-    "matmul-workstation": (1, 0.1),
+    "matmul-workstation": (1, 0.04),
     "stack-vendor": (1.1, 0.1),
     "stack-compiled": (1, 0.02),
     "stack-fused": (1.15, 0.08),
