@@ -98,7 +98,7 @@ class Calculator {
     this.engine = new Engine(folder, { pyodide: at(build.pyodide), wheel: at(build.wheel), catalog: at(build.catalog), downloads }, {
       answered: (answer, request) => this.answered(answer, request),
       loading: (progress) => this.loading(progress),
-      ready: () => this.status(null),
+      ready: () => this.loading(null),
       broken: () => this.broken(),
     });
     this.listen();
@@ -129,7 +129,7 @@ class Calculator {
     new Combobox(root, models, {
       none: view.say("model.none"),
       named: (text) => this.modelNamed(text),
-      choose: (id) => this.set({ model: id }, true),
+      choose: (id) => this.setModel(id),
       type: (text) => this.typeModel(text),
     });
     const ask = this.find(".aj-ask");
@@ -223,7 +223,7 @@ class Calculator {
     if (!typed || typed === this.view.model(/** @type {any} */ (this.request.model ?? this.start.model))) return;
     if (typed.startsWith("{")) {
       try {
-        this.set({ model: JSON.parse(typed) }, true);
+        this.setModel(JSON.parse(typed));
         this.find("#aj-model").blur();
       } catch (error) {
         this.drafts.model = typed.slice(0, 80);
@@ -233,8 +233,14 @@ class Calculator {
       return;
     }
     const same = this.modelNamed(typed);
-    this.set({ model: same ?? typed }, true);
+    this.setModel(same ?? typed);
     if (!same) this.drafts.model = typed;
+  }
+
+  /** What was typed before is no longer what is meant. @param {unknown} model an id, a hub's name or a config */
+  setModel(model) {
+    delete this.drafts.model;
+    this.set({ model }, true);
   }
 
   /** The catalog's id of a model, by any of its names. @param {string} name */
@@ -332,6 +338,7 @@ class Calculator {
   paste() {
     this.boxes ??= import("./paste.js").then(({ Paste }) => new Paste(this.root, this.view, this.engine, {
       request: () => JSON.parse(this.text()),
+      own: () => Object.keys(this.request).length > 0,
       adopt: (read) => this.adoptFile(read),
     }));
     return this.boxes;
@@ -352,10 +359,7 @@ class Calculator {
   /** @param {string} name */
   async askHub(name) {
     const found = await fetchConfig(name);
-    if ("config" in found) {
-      delete this.drafts.model;
-      return this.set({ model: found.config }, true);
-    }
+    if ("config" in found) return this.setModel(found.config);
     this.faults.model = { message: this.view.say(`hub.${found.trouble}`, { name }), suggestions: [], hub: name };
     this.render();
   }
@@ -655,7 +659,7 @@ class Calculator {
   /** @param {{sent: number, total: number} | null} progress */
   loading(progress) {
     this.progress = progress; // for who changes something while a slow line is silent
-    if (this.text() === this.shown) return; // the answer in view is the right one: nobody waits
+    if (this.text() === this.shown) return this.status(null); // the answer in view is the right one: nobody waits
     this.status(messages.loading(progress, this.view, !this.quote()));
   }
 

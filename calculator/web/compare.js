@@ -2,7 +2,7 @@
 
 import { flatten } from "./fields.js";
 import { html } from "./html.js";
-import { read, summarize } from "./judge.js";
+import { hoursOf, read, summarize } from "./judge.js";
 import { changeWords } from "./levers.js";
 
 /** @typedef {import("./text.js").View} View */
@@ -73,14 +73,27 @@ export function renderCompare(columns, beside, view) {
         row(view.say(`number.${name}`), (column, i) => {
           const value = middles(column, view)[at];
           if (value === null) return view.say("number.none");
-          return html`<b>${writers[at](value)}</b> ${i > 0 && base[at] !== null && html`<small>${signed(value - base[at], base[at], writers[at], view)}</small>`}`;
+          return html`<b>${writers[at](value)}</b> ${i > 0 && base[at] !== null && html`<small>${signed(value - base[at], base[at], writers[at], view)}</small>`}
+            <br><small>${ranges(column, view)[at]}</small>`;
         }),
       )}
+      ${row(view.say("compare.where"), ({ answer }) => {
+        const { lead } = read(answer, view);
+        return lead ? `${view.cards(lead.gpus, lead.gpu)}, ${view.provider(lead.provider)}` : view.say("number.none");
+      })}
       </tbody></table></div></section>`;
 }
 
 /** @param {Column} column @param {View} view @returns {(number | null)[]} */
 const middles = (column, view) => summarize(column.answer, view).middles;
+
+/** From where to where each may lie. @param {Column} column @param {View} view */
+function ranges({ answer }, view) {
+  const reading = read(answer, view);
+  const hours = hoursOf(answer, reading);
+  const { format } = view;
+  return [format.gibRange(reading.need), hours && format.durationRange(hours), reading.lead && format.usdRange(reading.lead.usd)];
+}
 
 /**
  * A change with its sign; one below half a per cent is none.

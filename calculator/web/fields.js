@@ -33,6 +33,7 @@ export const FIELDS = {
     kind: "choice",
     choices: ["trl", "hf", "axolotl", "llama-factory", "unsloth", "torchtune", "litgpt", "ms-swift", "deepspeed", "megatron"],
   },
+  task: { kind: "choice", choices: ["sft", "dpo", "kto", "orpo", "simpo", "reward", "grpo", "pretrain"] },
   precision: {
     kind: "choice",
     choices: ["bf16", "bf16-mixed", "bf16-master", "fp16", "fp16-mixed", "fp8-mixed", "fp32"],

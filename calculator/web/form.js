@@ -126,7 +126,7 @@ class Form {
     return html`<button type="button" class="aj-data" data-toggle="data" aria-expanded="${open ? "true" : "false"}" aria-controls="aj-data">
         <span>${view.say("data.open")}</span> <small>${view.value("framework", plan.framework)} · ${dataWords(plan, view)}</small></button>
       <div id="aj-data" class="aj-data-fields">
-        ${this.field("framework")}
+        <div class="aj-pair">${this.field("framework")}${this.field("task")}</div>
         <div class="aj-pair">${this.field("sequence_length")}${this.field("dataset.mean_tokens")}</div>
         <div class="aj-pair">${this.field("dataset.examples")}${this.field("dataset.epochs")}</div>
         ${this.file()}

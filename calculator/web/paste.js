@@ -10,6 +10,7 @@ import { renderConfig, renderDiagnosis } from "./reading.js";
 /**
  * @typedef {object} Owner what surrounds the boxes
  * @property {() => object | null} request the question that an error is read against; null where there is none
+ * @property {() => boolean} [own] whether that question is the reader's, not the page's
  * @property {(read: {request: object, partial: boolean}) => void} adopt takes a file's question over
  */
 
@@ -39,7 +40,7 @@ export class Paste {
       const read = kind === "config" ? await this.config(text) : await this.oom(text);
       if (read.ok === false) return say(html`<p class="aj-fault" role="alert">${read.error.message[view.language]}</p>`);
       if (kind === "config") this.owner.adopt(read);
-      say(kind === "config" ? renderConfig(read, view) : renderDiagnosis(read, view, this.owner.request() !== null));
+      say(kind === "config" ? renderConfig(read, view) : renderDiagnosis(read, view, this.whose()));
     } catch (error) {
       const detail = String(/** @type {any} */ (error).reason ?? /** @type {Error} */ (error).message);
       const key = error instanceof SyntaxError ? "tools.notConfig" : "tools.noPython";
@@ -62,6 +63,12 @@ export class Paste {
   /** @param {string} message */
   async oom(message) {
     return this.engine.call("oom", { message, request: this.owner.request() });
+  }
+
+  /** Whose question an error is read against. */
+  whose() {
+    if (this.owner.request() === null) return "none";
+    return this.owner.own?.() === false ? "page" : "reader";
   }
 
   /**

@@ -73,7 +73,7 @@ const PARTS = [
  * An out-of-memory error, read.
  * @param {any} read what the door "oom" answers
  * @param {View} view
- * @param {boolean} asked whether it was read against a request: then its fixes can be made here
+ * @param {"reader" | "page" | "none"} asked whose request it was read against: with one, its fixes can be made here
  */
 export function renderDiagnosis(read, view, asked) {
   const { format } = view;
@@ -89,13 +89,14 @@ export function renderDiagnosis(read, view, asked) {
     ${parts.length > 0 && html`<div class="aj-card-then" role="img" aria-label="${view.say("oom.chart", { list })}">${cellStack(parts, facts.total_gib)}</div>
     <ul class="aj-legend">${parts.map((p) => html`<li><i class="aj-${p.tone}"></i>${view.say(`oom.fact.${p.id}`)} <b>${format.gib(p.gib)}</b></li>`)}
       ${["tried", "total", "allowed"].map((name) => facts[`${name}_gib`] !== undefined && html`<li>${view.say(`oom.fact.${name}`)} <b>${gib(name)}</b></li>`)}</ul>`}
+    ${asked === "page" && html`<p class="aj-notice">${view.say("oom.notYours")} <a href="#config">${view.say("tools.config")}</a></p>`}
     ${need && facts.total_gib && html`<p>${view.say("oom.expected", { low: format.amount(need.low), high: format.amount(need.high), total: gib("total") })}</p>`}
     ${causes.includes("fragmentation") && facts.setting && html`<p>${view.say("oom.setting")} <code>export ${facts.setting}</code></p>`}
     ${read.fixes.length > 0 && html`<h4>${view.say("oom.fixes")}</h4><ul class="aj-fixes">${read.fixes.map((/** @type {any} */ fix) => {
       const change = flatten(fix.change);
       return html`<li><button type="button" data-change="${JSON.stringify(change)}"><b>${changeWords(change, view)}</b> <span>${leverEffect(fix, view)}</span></button></li>`;
     })}</ul>`}
-    ${!asked && html`<p><a href="${view.base}calculator/#oom">${view.say("oom.calculator")}</a></p>`}`;
+    ${asked === "none" && html`<p><a href="${view.base}calculator/#oom">${view.say("oom.calculator")}</a></p>`}`;
 }
 
 /**

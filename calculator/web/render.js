@@ -6,7 +6,7 @@ import { flatten } from "./fields.js";
 import { advice, bill, formulas, gpuTable, moments, notes, notesOf, notesTitle, spot, time } from "./folds.js";
 import { html } from "./html.js";
 import { hoursOf, missing, read, summarize } from "./judge.js";
-import { levers } from "./levers.js";
+import { changeWords, levers } from "./levers.js";
 import { excluded, offers, picks } from "./offers.js";
 import { figure, fit, fold, ICONS, segmentsOf } from "./parts.js";
 import { renderTakeaway } from "./takeaway.js";
@@ -16,6 +16,9 @@ import { renderTakeaway } from "./takeaway.js";
 /** @typedef {import("./fields.js").Flat} Flat */
 /** @typedef {import("./judge.js").Answer} Answer */
 /** @typedef {import("./judge.js").Reading} Reading */
+
+/** Questions whose fields are printed. */
+const ON_PAPER = new Set(["mode", "model", "method", "framework"]);
 
 /**
  * The whole answer.
@@ -107,9 +110,19 @@ export function verdict(answer, view, reading, data) {
           length: view.format.number(reading.row.max_sequence_length),
         })}`
       }</p>
+      <p class="aj-paper">${asked(answer, view)}</p>
       ${serious.map((/** @type {any} */ a) => html`<p class="aj-serious">${advice(view, a)}</p>`)}
     </div>
   </section>`;
+}
+
+/** What was asked besides, on paper, where the form's fold is not. @param {Answer} answer @param {View} view */
+function asked({ plan: { defaults, ...plan } }, view) {
+  const flat = flatten(plan);
+  const own = Object.keys(flat).filter(
+    (name) => !ON_PAPER.has(name) && !(name in defaults) && !(name.split(".")[0] in defaults) && view.knows(`field.${name}`) && flat[name] !== null,
+  );
+  return own.length > 0 && changeWords(Object.fromEntries(own.map((name) => [name, flat[name]])), view);
 }
 
 /** @param {Answer} answer @param {View} view @param {Reading} reading */
