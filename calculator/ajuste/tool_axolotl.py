@@ -174,6 +174,7 @@ AXOLOTL: tuple[Rule, ...] = (
     Linked("grad_accum", "batch_size", times=("micro_batch",), older=True),
     *WHOLE_BATCH,
     Same("quantize_moe_experts", "quantize_moe_experts", unless=False),
+    Rows(("quantize_moe_experts",), ("llama4_linearized_experts",), (((True,), (True,)),), older=True),
     Same("sequence_length", "sequence_len"),
     _axolotl_numerics(
         ("precision", "autocast"),

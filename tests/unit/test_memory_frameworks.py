@@ -155,6 +155,13 @@ def test_axolotls_fsdp2_trains_the_weights_as_loaded():
         assert (request["precision"], request["autocast"]) == (precision, autocast)
 
 
+def test_axolotls_linearized_experts_are_modules_that_4_bit_packs():
+    config = {"base_model": "meta-llama/Llama-4-Scout-17B-16E", "adapter": "qlora", "load_in_4bit": True}
+    request = read_config(config | {"llama4_linearized_experts": True}, "axolotl")["request"]
+    assert request["quantize_moe_experts"] is True
+    assert "quantize_moe_experts" not in read_config(config, "axolotl")["request"]
+
+
 # ------------------------------------------------------------------------------- PyTorch's kernels in fp32
 
 
