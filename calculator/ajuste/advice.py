@@ -127,7 +127,9 @@ def about_the_card(q: Question) -> Iterator[Piece]:
     """What this GPU cannot do, and how several of them talk."""
     placement = q.placement
     if placement is None:
-        if q.catalog.gpus:
+        # What only misses the budget or the deadline does fit somewhere.
+        unaffordable = any(group["reason"] in ("over-budget", "misses-deadline") for group in q.ranking.excluded)
+        if q.catalog.gpus and not unaffordable:
             yield "fits-nowhere", "serious", "guide/memory/reduce/", {"gib": q.memory.whole_run.mid / GIB}
         return
     gpu = placement.gpu

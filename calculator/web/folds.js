@@ -66,7 +66,7 @@ export function bill(lead, view) {
   const lines = Object.entries(lead.breakdown_usd);
   const known = lines.filter(([, usd]) => usd !== null && usd !== 0);
   const unknown = lines.filter(([, usd]) => usd === null);
-  const shown = format.usdParts(known.map(([, usd]) => Number(usd)));
+  const shown = format.usdParts(known.map(([, usd]) => Number(usd)), lead.usd.mid);
   const facts = lead.unknown.map((/** @type {string} */ fact) => view.name("charge", fact));
   return html`<p>${view.say("bill.for", {
       gpu: view.cards(lead.gpus, lead.gpu), provider: view.provider(lead.provider),
@@ -104,7 +104,7 @@ export function spot(answer, view) {
   const costs = points.map((/** @type {any} */ p) => p.usd);
   const minutes = (/** @type {number} */ value) => format.duration(value / 60);
   const description = view.say("spot.chart", { low: format.usd(Math.min(...costs)), high: format.usd(Math.max(...costs)), flat: flat === null ? "—" : format.usd(flat) });
-  return html`<p>${view.say("spot.of", {
+  return html`<p>${view.say(best.count === 1 ? "spot.once" : "spot.of", {
       gpu: view.cards(pick.gpus, pick.gpu), provider: view.provider(pick.provider), minutes: minutes(best.minutes), interruptions: format.figures(pick.spot.interruptions, 2),
     })} ${view.say("spot.even", { price: format.price(pick.spot.break_even_usd_per_hour) })}</p>
     ${spotChart(view, points, flat, { description, minutes: view.say("spot.minutes"), usd: view.say("plot.usd"), flat: view.say("spot.flat") })}

@@ -132,10 +132,11 @@ export class Format {
   /**
    * Parts of a bill that add up to it as written.
    * @param {number[]} usd
+   * @param {number} [bill] as it is shown elsewhere: its parts, cut to six digits, may add up to a cent more or less
    * @returns {string[]} the parts, and their sum last
    */
-  usdParts(usd) {
-    const cents = roundedParts(usd.map((part) => part * 100));
+  usdParts(usd, bill) {
+    const cents = roundedParts(usd.map((part) => part * 100), bill === undefined ? undefined : Math.round(bill * 100));
     const whole = cents.reduce((sum, part) => sum + part, 0);
     const words = cents.map((part, i) => (part || !usd[i] ? this.locale.dollar + this.number(part / 100, 2) : `<${HARD_SPACE}${this.locale.dollar}${this.number(0.01, 2)}`));
     return [...words, this.locale.dollar + this.number(whole / 100, 2)];
@@ -220,9 +221,9 @@ const DAY = { hours: 24, es: "días", en: "days" };
 /**
  * Whole numbers near the parts whose sum is the rounded sum: those cut most are rounded up first.
  * @param {number[]} parts
+ * @param {number} [whole] what they add up to
  */
-function roundedParts(parts) {
-  const whole = Math.round(parts.reduce((sum, part) => sum + part, 0));
+function roundedParts(parts, whole = Math.round(parts.reduce((sum, part) => sum + part, 0))) {
   const floors = parts.map(Math.floor);
   let missing = whole - floors.reduce((sum, part) => sum + part, 0);
   const order = parts.map((part, i) => [part - floors[i], i]).sort(([a], [b]) => b - a);

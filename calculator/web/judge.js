@@ -14,6 +14,7 @@
  * @property {"fits" | "several" | "tight" | "no"} verdict several: not on one GPU, but on more
  * @property {string} sentence
  * @property {string} [where] where it fits, when the sentence speaks of money
+ * @property {{usd: number, hours: number, gpus: number, gpu: string, provider: string} | null} [beyond] the cheapest offer, where none is inside the budget
  * @property {Band} need GiB, of the whole run, per GPU
  * @property {string} peak moment of the whole run
  * @property {{label: string, gib: number} | null} usable
@@ -21,7 +22,7 @@
  * @property {Offer | null} lead the offer that time and bill speak of
  */
 
-/** @typedef {Pick<Reading, "verdict" | "sentence" | "where" | "usable" | "row">} Judgement */
+/** @typedef {Pick<Reading, "verdict" | "sentence" | "where" | "beyond" | "usable" | "row">} Judgement */
 
 /**
  * @param {Answer} answer
@@ -140,7 +141,7 @@ function judgeBudget({ budget, excluded }, view, fit) {
   const sentence = dear?.usd
     ? view.say("verdict.over", { usd: format.usd(dear.usd), budget: sum })
     : view.say(late ? "verdict.late" : "verdict.outside", { budget: sum, hours });
-  return { ...fit, verdict: "no", sentence, where: fit.sentence };
+  return { ...fit, verdict: "no", sentence, where: fit.sentence, beyond: dear?.usd ? dear : null };
 }
 
 /**

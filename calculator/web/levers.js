@@ -15,7 +15,7 @@ const SHOWN_LEVERS = 6;
 export function levers(answer, view, reading, undo) {
   if (!answer.levers.length && !undo.length) return null;
   return html`<section class="aj-levers" id="levers">
-    <h3>${view.say(reading.verdict === "fits" ? "levers.save" : "levers.fit")}</h3>
+    <h3>${view.say(reading.verdict === "fits" || reading.beyond ? "levers.save" : "levers.fit")}</h3>
     <ul>${answer.levers.slice(0, SHOWN_LEVERS).map((/** @type {any} */ lever) => {
       const change = flatten(lever.change);
       return html`<li class="${lever.fits && "aj-does"}"><button type="button" data-change="${JSON.stringify(change)}">

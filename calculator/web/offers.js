@@ -120,7 +120,7 @@ function plot(answer, view) {
       spot: offer.purchase === "spot",
       old: isOld(offer),
       title: `${card}, ${view.provider(offer.provider)}: ${format.duration(offer.hours.mid)}, ${format.usd(offer.usd.mid)}`,
-      label: picked.includes(i) ? card : null,
+      label: picked.includes(i) ? (offer.purchase === "spot" ? `${card} · ${view.say("offers.spot")}` : card) : null,
     };
   });
   const words = { description: view.say("plot.chart", { count: all.length }), hours: view.say("plot.hours"), usd: view.say("plot.usd") };

@@ -127,21 +127,23 @@ function asked({ plan: { defaults, ...plan } }, view) {
 
 /** @param {Answer} answer @param {View} view @param {Reading} reading */
 function numbers(answer, view, reading) {
-  const { lead, need } = reading;
+  const { lead, need, beyond } = reading;
   const { format } = view;
   const hours = hoursOf(answer, reading);
-  const card = lead ? view.cards(lead.gpus, lead.gpu) : answer.plan.gpu && view.gpu(answer.plan.gpu);
+  const offer = lead ?? beyond;
+  const card = offer ? view.cards(offer.gpus, offer.gpu) : answer.plan.gpu && view.gpu(answer.plan.gpu);
   const none = missing(reading, view);
+  const outside = beyond && view.say("number.beyond");
   return html`<dl class="aj-numbers">
     <div><dt>${view.say("number.memory")}</dt>
       <dd class="aj-figure">${figure(format.gib(need.mid))}</dd><dd>${format.gibRange(need)}</dd>
       <dd class="aj-note">${view.say("number.memoryNote", { batch: answer.plan.micro_batch ?? 1 })}</dd></div>
     <div><dt>${view.say("number.time")}</dt>
-      <dd class="aj-figure">${hours ? figure(format.duration(hours.mid)) : none}</dd><dd>${hours && format.durationRange(hours)}</dd>
-      <dd class="aj-note">${hours ? card && view.say("number.timeNote", { gpu: card }) : reading.verdict === "no" && view.say("number.noFit")}</dd></div>
+      <dd class="aj-figure">${hours ? figure(format.duration(hours.mid)) : beyond ? figure(format.duration(beyond.hours)) : none}</dd><dd>${hours && format.durationRange(hours)}</dd>
+      <dd class="aj-note">${hours || beyond ? card && view.say("number.timeNote", { gpu: card }) : reading.verdict === "no" && view.say("number.noFit")}</dd></div>
     <div><dt>${view.say("number.bill")}</dt>
-      <dd class="aj-figure">${lead ? figure(format.usd(lead.usd.mid)) : none}</dd><dd>${lead && format.usdRange(lead.usd)}</dd>
-      <dd class="aj-note">${lead && view.say("number.billNote", { provider: view.provider(lead.provider) })}</dd></div>
+      <dd class="aj-figure">${lead ? figure(format.usd(lead.usd.mid)) : beyond ? figure(format.usd(beyond.usd)) : none}</dd><dd>${lead && format.usdRange(lead.usd)}</dd>
+      <dd class="aj-note">${offer && view.say("number.billNote", { provider: view.provider(offer.provider) })}${outside && html`; ${outside}`}</dd></div>
   </dl>`;
 }
 

@@ -44,7 +44,7 @@ def compared(page: Page) -> None:
     asked("#model=llama-3.1-8b&method=qlora&lora.rank=8")(page)
     page.locator("[data-share=pin]").click()
     asked("#model=llama-3.1-8b&method=lora&framework=unsloth")(page)
-    page.wait_for_function("document.querySelector('.aj-calc').dataset.busy === 'false'", timeout=LIVE_MS)
+    page.wait_for_selector(".aj-calc[data-busy=false]", timeout=LIVE_MS)
     page.locator("[data-share=pin]").click()
 
 
