@@ -23,6 +23,7 @@ from .peft import fused_expert_parameters
 from .plan import Plan
 from .spot import Spot
 from .throughput import PCIE_GB_PER_S
+from .wanted import rents
 
 SMALL_GB = 24  # labels of the cards that one can buy for a desk
 SEVERITIES = ("serious", "warning", "note")
@@ -41,8 +42,8 @@ class Question(NamedTuple):
 
     @property
     def lead(self) -> Ranked | None:
-        """The offer that leads: the cheapest pick."""
-        return self.ranking.picks["cheapest"]
+        """The offer that leads: the cheapest pick; none for who has the machine."""
+        return self.ranking.picks["cheapest"] if rents(self.plan) else None
 
 
 Piece = tuple[str, str, str, dict[str, Any]]
@@ -244,7 +245,7 @@ def about_money(q: Question) -> Iterator[Piece]:
 def about_spot(q: Question) -> Iterator[Piece]:
     """Spot where it pays, and spot without checkpoints."""
     pick, lead = q.ranking.picks["spot"], q.lead
-    if pick is None or pick.spot is None:
+    if pick is None or pick.spot is None or not rents(q.plan):
         return
     if lead is not None and pick.bill.usd.mid < 0.9 * lead.bill.usd.mid:
         values = {"share": 1 - pick.bill.usd.mid / lead.bill.usd.mid, "usd": pick.bill.usd.mid}

@@ -18,15 +18,16 @@ from .catalog import Catalog, Gpu, load_catalog
 from .constants import ASSUMPTIONS, MID
 from .contract import VERSION
 from .errors import RequestError, shorten
-from .fit import Fitter, Placement
+from .fit import Fitter, Placement, fitter_of
 from .formulas import formula
 from .grid import grid
 from .host import disk, host_ram
 from .levers import levers
 from .memory import GB, GIB
-from .offers import MIDDLE, Ranked, Ranker, Ranking, Stay
+from .offers import MIDDLE, Ranked, Ranker, Ranking, Stay, price_doubt
 from .plan import Plan
 from .resolve import as_request, check_filters, resolve
+from .wanted import rents
 
 NEVER_HOURS = 1e5
 LONGEST_REQUEST = 2_000_000  # characters
@@ -127,7 +128,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     stay = stay_of_interest(ranker, ranking, catalog)
     placed = stay.placement if stay else None
     cards = cards_of(fitter, catalog)
-    cells = grid(plan, catalog) if plan.mode != "find-gpu" else []
+    cells = grid(ranker) if plan.mode != "find-gpu" else []
     answer: dict[str, Any] = {
         "ok": True,
         "versions": {"contract": VERSION, "estimator": __version__, "data": catalog.data},
@@ -137,6 +138,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "gpus": [row_of(fitter, placement) for placement in cards],
         "time": time_of(stay) if stay and stay.placement.verdict != "no" else None,
         "offers": [offer_of(row, ranker) for row in shown],
+        "rents": rents(plan),
         "picks": {name: _index(shown, row) for name, row in ranking.picks.items()},
         "grid": cells,
         "budget": budget_of(plan, ranking, cells) if plan.mode == "have-budget" else None,
@@ -148,21 +150,6 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     }
     answer["advice"] = advice(plan, arch, memory, placed, ranking, fitter, catalog)
     return answer
-
-
-def fitter_of(plan: Plan, arch: Architecture) -> Fitter:
-    """A fitter that keeps the GPUs and the strategy that the request named."""
-    named = [
-        name
-        for name in ("gpus_per_node", "nodes", "tp", "pp", "cp", "sp", "ep")
-        if f"parallel.{name}" not in plan.defaults
-    ]
-    return Fitter(
-        plan,
-        arch,
-        fixed_gpus=bool(named) or plan.parallel.world > 1,
-        fixed_strategy="parallel.strategy" not in plan.defaults,
-    )
 
 
 def model_of(plan: Plan, arch: Architecture) -> dict[str, Any]:
@@ -383,6 +370,7 @@ def offer_of(row: Ranked, ranker: Ranker) -> dict[str, Any]:
         "checked": offer.checked,
         "age_days": row.age_days,
         "price_basis": offer.price_basis,
+        "price_doubt": price_doubt(row),
         "confidence": offer.confidence,
         "assumed": list(offer.assumed),
     }

@@ -120,7 +120,9 @@ def kept_and_sent(provider: dict[str, Any], job: Job, disk_gb: float) -> Extras:
     price = provider.get("block_storage_usd_per_gb_month")
     if price is None:
         price = provider.get("network_storage_usd_per_gb_month")
-    stopped = provider.get("stopped_storage_usd_per_gb_month", price)
+    stopped = provider.get("stopped_storage_usd_per_gb_month")
+    if stopped is None:  # a catalog holds every fact, the unknown as null: a disk that stays costs what it does running
+        stopped = price
     generic = ASSUMPTIONS["storage-usd-per-gb-month"]
     if price is None:
         excess = max(0.0, disk_gb - included.low)

@@ -71,7 +71,8 @@ class RequestError(Exception):
         code: stable identifier, a key of `MESSAGES`.
         field: the request field, dotted when nested (`lora.rank`, `model.hidden_size`).
         value: what was given; shortened before it is shown.
-        accepted: what would be accepted, written so that both languages can show it (`1 … 1024`, `a | b`).
+        accepted: what would be accepted, written so that both languages can show it (`1 … 1024`, `a | b`), or by
+            language.
         suggestions: near matches, best first.
         es, en: the sentence, for the codes whose template is only that (`inconsistent`, `bad-config`).
         detail: technical remainder, not translated.
@@ -82,7 +83,7 @@ class RequestError(Exception):
         code: str,
         field: str = "",
         value: object = None,
-        accepted: str = "",
+        accepted: str | dict[str, str] = "",
         suggestions: tuple[str, ...] = (),
         es: str = "",
         en: str = "",
@@ -92,8 +93,11 @@ class RequestError(Exception):
         self.code = code
         self.field = field
         self.suggestions = suggestions
-        shown = {"field": field, "value": shorten(value), "accepted": accepted, "detail": detail, "es": es, "en": en}
-        self.message = {language: template.format(**shown) for language, template in MESSAGES[code].items()}
+        shown = {"field": field, "value": shorten(value), "detail": detail, "es": es, "en": en}
+        self.message = {
+            language: template.format(**shown, accepted=accepted if isinstance(accepted, str) else accepted[language])
+            for language, template in MESSAGES[code].items()
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """The answer's `error` object."""

@@ -321,6 +321,21 @@ class Fitter:
         return curve.largest_batch(gpu.usable_gib), None if longest == Footprint.LONGEST else longest
 
 
+def fitter_of(plan: Plan, arch: Architecture) -> Fitter:
+    """A fitter that keeps the GPUs and the strategy that the request named."""
+    named = [
+        name
+        for name in ("gpus_per_node", "nodes", "tp", "pp", "cp", "sp", "ep")
+        if f"parallel.{name}" not in plan.defaults
+    ]
+    return Fitter(
+        plan,
+        arch,
+        fixed_gpus=bool(named) or plan.parallel.world > 1,
+        fixed_strategy="parallel.strategy" not in plan.defaults,
+    )
+
+
 def even_batch(total: int, largest: int) -> int:
     """The largest micro-batch whose multiple is the total; none from half the largest up, the one that comes nearest.
 

@@ -4,37 +4,53 @@ from __future__ import annotations
 
 from typing import Any
 
-from .catalog import Catalog
 from .constants import PRESETS
 from .errors import RequestError
-from .fit import Fitter, Placement
+from .fit import Fitter, Placement, fitter_of
 from .offers import Ranker
 from .plan import Plan
 from .resolve import as_request, resolve
 
-# What a model or a method brings along anew: everything else of the request stays as asked.
+# What a cell brings along anew, and what another method does: everything else of the request stays as asked.
 OWN_DEFAULTS = ("model", "method", "mode", "defaults", "calibration")
+OF_THE_METHOD = ("quantization", "precision", "base_dtype", "kbit_upcast", "autocast")
 
 
-def grid(plan: Plan, catalog: Catalog) -> list[dict[str, Any]]:
+def grid(ranker: Ranker) -> list[dict[str, Any]]:
     """Models × methods, smallest model first: verdict, largest micro-batch and sequence, bill.
 
-    `have-gpu`: on that card. `have-budget`: on the cheapest offer inside budget and deadline.
+    `have-gpu`: on those cards, as many and shared as the plan asks, else on one. `have-budget`: on the cheapest offer
+    inside budget and deadline. The model and method asked for are the plan itself, so that both say the same.
     """
+    plan, catalog = ranker.plan, ranker.catalog
     known = [name for name in PRESETS["grid"]["models"] if name in catalog.models]
     known.sort(key=lambda name: catalog.models[name].get("published_parameters") or 0)
     asked = _asked(plan)
-    if plan.mode == "have-gpu":  # one card of it
-        asked["filters"] = asked.get("filters", {}) | {"max_gpus": 1}
     rows = []
     for model in known:
         for method in PRESETS["grid"]["methods"]:
             request = asked | {"model": model, "method": method}
+            if method != plan.method:
+                request = {name: value for name, value in request.items() if name not in OF_THE_METHOD}
             try:
-                rows.append(_cell(request, plan, catalog))
+                rows.append(_cell(plan, *_answering(request, ranker)))
             except RequestError:
                 continue
     return rows
+
+
+def _answering(request: dict[str, Any], ranker: Ranker) -> tuple[Fitter, Ranker]:
+    """What places and bills a cell: on one card of it where the GPU is given and not how many."""
+    plan, arch, catalog = ranker.plan, ranker.arch, ranker.catalog
+    own = (request["model"], request["method"]) == (plan.model, plan.method)
+    if not own:
+        plan, arch = resolve(request, catalog)
+    if ranker.plan.mode == "have-gpu" and not ranker.fitter.fixed_gpus:
+        plan = plan.replace(filters=plan.filters._replace(max_gpus=1))
+    fitter = fitter_of(plan, arch)
+    if own:
+        fitter.calibrated = ranker.fitter.calibrated
+    return fitter, Ranker(fitter, catalog)
 
 
 def _asked(plan: Plan) -> dict[str, Any]:
@@ -49,18 +65,13 @@ def _asked(plan: Plan) -> dict[str, Any]:
                 asked[name] = {k: list(v) if isinstance(v, tuple) else v for k, v in inner.items()}
         else:
             asked[name] = value
-    for name in ("quantization", "precision", "base_dtype", "kbit_upcast", "autocast"):
-        asked.pop(name, None)
     return asked
 
 
-def _cell(request: dict[str, Any], plan: Plan, catalog: Catalog) -> dict[str, Any]:
-    own, arch = resolve(request | {"mode": "find-gpu"}, catalog)
-    fitter = Fitter(own, arch, fixed_gpus=False, fixed_strategy=False)
-    ranker = Ranker(fitter, catalog)
-    row = {"model": own.model, "method": own.method}
-    if plan.mode == "have-gpu":
-        placed = fitter.place(catalog.gpus[plan.gpu or ""], 1)
+def _cell(asked: Plan, fitter: Fitter, ranker: Ranker) -> dict[str, Any]:
+    row = {"model": fitter.plan.model, "method": fitter.plan.method}
+    if asked.mode == "have-gpu":
+        placed = fitter.place(ranker.catalog.gpus[asked.gpu or ""], fitter.counts()[0])
         best = None if placed.verdict == "no" else ranker.cheapest()
         return row | _fit(fitter, placed) | {"usd": None if best is None else best.bill.usd}
     best = ranker.cheapest()

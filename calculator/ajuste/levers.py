@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from .architecture import Architecture
 from .card import card_of, estimate_memory
-from .catalog import Catalog
+from .catalog import Catalog, Gpu
 from .errors import RequestError
-from .fit import COUNTS, Fitter, Placement
+from .fit import COUNTS, Fitter, Placement, in_fp16
 from .memory import GIB, middle_totals
 from .plan import Plan
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
@@ -22,13 +22,19 @@ def levers(
 ) -> list[dict[str, Any]]:
     """Changes by GiB of required memory saved, most first; `slowdown` on the placement's GPU, same micro-batch.
 
-    `slowdown` is 1 when there is no GPU to time it on and when the time does not change. Where the plan does not fit,
-    each says whether it then does, those that do come first, and where none is enough the smallest combination is
-    added; and more of the same GPU, and the cheapest offer of another one.
+    `slowdown` is 1 when there is no GPU to time it on and when the time does not change; all are against the plan as it
+    would run on those GPUs. Where the plan does not fit, each says whether it then does, those that do come first, and
+    where none is enough the smallest combination is added; and more of the same GPU, and the cheapest offer of another.
     """
+    if placement is not None and plan.gpu is not None and not fitter.fixed_gpus:
+        one = fitter.place(placement.gpu, 1)  # what would make it fit on one, where several do
+        placement = placement if one.verdict == "fits" else one
+    half = half_of(placement.gpu) if placement is not None else "bf16"
+    if half == "fp16":
+        plan = in_fp16(plan)
     found: list[dict[str, Any]] = []
     needed_now, speed_now = required_mid(plan, arch), placement and speed(plan, arch, placement)
-    for change, changed in candidates(plan):
+    for change, changed in candidates(plan, half):
         try:
             saved = (needed_now - required_mid(changed, arch)) / GIB
         except RequestError:
@@ -37,17 +43,15 @@ def levers(
             slowdown = speed_now / speed(changed, arch, placement) if placement and speed_now else 1.0
             found.append({"change": change, "saves_gib": saved, "slowdown": slowdown})
     found.sort(key=lambda lever: -lever["saves_gib"])
-    if placement is not None and plan.gpu is not None and not fitter.fixed_gpus:
-        placement = fitter.place(placement.gpu, 1)  # what would make it fit on one, where several do
     if placement is None or placement.verdict == "fits" or placement.gpu.usable_gib is None:
         return found
     wanted = Wanted(plan, arch, placement, needed_now, speed_now or 0.0)
-    enough = {str(change) for change, changed in candidates(plan) if wanted.fits(changed)}
+    enough = {str(change) for change, changed in candidates(plan, half) if wanted.fits(changed)}
     for lever in found:
         lever["fits"] = str(lever["change"]) in enough
     fitting = [lever for lever in found if lever["fits"]]
     if not any(keeps_the_training(lever["change"]) for lever in fitting):
-        fitting += wanted.combination()
+        fitting += wanted.combination(altering_too=not fitting)
     fitting.sort(key=lambda lever: (not keeps_the_training(lever["change"]), lever["slowdown"]))
     hardware = [*more_gpus(wanted, fitter), *another_gpu(wanted, fitter, catalog)]
     return [*fitting, *hardware, *[lever for lever in found if not lever["fits"]]]
@@ -85,18 +89,18 @@ class Wanted(NamedTuple):
             return False
         return memory.whole_run.high <= (self.placement.gpu.usable_gib or 0.0) * GIB
 
-    def combination(self) -> list[dict[str, Any]]:
-        """The fewest changes that make it fit together; those that train something else only if they must.
+    def combination(self, *, altering_too: bool) -> list[dict[str, Any]]:
+        """The fewest changes that make it fit together; those that train something else only if they must and may.
 
         The three that leave the least are followed at each number of changes.
         """
-        for altering in (False, True):
+        for altering in (False, True)[: 1 + altering_too]:
             ahead: list[tuple[dict[str, Any], Plan]] = [({}, self.plan)]
             for _ in range(LONGEST_COMBINATION):
                 longer = [
                     (merged(done, change), changed)
                     for done, plan in ahead
-                    for change, changed in candidates(plan)
+                    for change, changed in candidates(plan, half_of(self.placement.gpu))
                     if altering or keeps_the_training(change)
                 ]
                 ranked = sorted(longer, key=lambda one: required_mid(one[1], self.arch))[:BEAM]
@@ -168,25 +172,29 @@ def speed(plan: Plan, arch: Architecture, placement: Placement) -> float:
     return tokens_per_second(work_of(placed, arch), rates, placed, placed.batch, placed.grad_accum)
 
 
-def candidates(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
-    """Changes that apply to a plan, as fields of the request, with the plan they lead to."""
-    yield from _of_numbers(plan)
+def half_of(gpu: Gpu) -> str:
+    """The 16-bit format that a card computes in."""
+    return "fp16" if gpu.supports_bf16 is False else "bf16"
+
+
+def candidates(plan: Plan, half: str = "bf16") -> Iterator[tuple[dict[str, Any], Plan]]:
+    """Changes that apply to a plan, as fields of the request, with the plan they lead to; `half`: see `half_of`."""
+    yield from _of_numbers(plan, half)
     yield from _of_activations(plan)
     yield from _of_size(plan)
 
 
-def _of_numbers(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
+def _of_numbers(plan: Plan, half: str) -> Iterator[tuple[dict[str, Any], Plan]]:
     if plan.trains_base:
-        if plan.precision in ("bf16-mixed", "bf16-master", "fp32"):
+        # Weights that are trained in pure fp16 lose their small steps: no advice.
+        if half == "bf16" and plan.precision in ("bf16-mixed", "bf16-master", "fp32"):
             yield {"precision": "bf16"}, plan.replace(precision="bf16", base_dtype="bf16", autocast=False)
         if plan.optimizer in ("adamw", "adamw-foreach", "lion", "muon"):
             yield {"optimizer": "adamw-8bit"}, plan.replace(optimizer="adamw-8bit")
             yield {"optimizer": "paged-adamw-8bit"}, plan.replace(optimizer="paged-adamw-8bit")
         if not plan.optimizer_in_backward and plan.grad_accum == 1 and plan.parallel.world == 1:
             yield {"optimizer_in_backward": True}, plan.replace(optimizer_in_backward=True)
-        lora = plan.replace(
-            method="lora", precision=None, base_dtype="bf16", autocast=True, optimizer_in_backward=False
-        )
+        lora = plan.replace(method="lora", precision=None, base_dtype=half, autocast=True, optimizer_in_backward=False)
         yield {"method": "lora"}, lora
         yield {"method": "qlora"}, lora.replace(method="qlora", quantization="nf4-nested")
         return
@@ -194,9 +202,9 @@ def _of_numbers(plan: Plan) -> Iterator[tuple[dict[str, Any], Plan]]:
         yield {"optimizer": "adamw"}, plan.replace(optimizer="adamw")
     if not plan.is_quantized:
         if plan.base_dtype == "fp32":
-            yield {"base_dtype": "bf16"}, plan.replace(base_dtype="bf16")
+            yield {"base_dtype": half}, plan.replace(base_dtype=half)
         if plan.method == "lora":
-            quantised = plan.replace(method="qlora", quantization="nf4-nested", base_dtype="bf16")
+            quantised = plan.replace(method="qlora", quantization="nf4-nested", base_dtype=half)
             yield {"method": "qlora"}, quantised
     if plan.kbit_upcast:
         yield {"kbit_upcast": False}, plan.replace(kbit_upcast=False)

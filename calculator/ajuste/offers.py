@@ -406,6 +406,15 @@ class Ranker:
             if offer.purchase == "on-demand" and offer.price_basis == "listed" and wanted.dropped_by(offer) is None
         ]
         tried: list[Ranked] = []
+        for floors in (False, True):
+            self._try([offer for offer in leading if is_floor(offer) == floors], tried)
+            if any(row.placement.verdict == "fits" for row in tried):
+                break
+        tried.sort(key=_order)
+        return picks(tried)["cheapest"]
+
+    def _try(self, leading: list[Offer], tried: list[Ranked]) -> None:
+        """Rank what may be the cheapest of some offers, into `tried`."""
         for youngest, oldest in ((0, FRESH_DAYS), (FRESH_DAYS + 1, AGEING_DAYS), (AGEING_DAYS + 1, 10**9)):
             young = [
                 (offer.usd_per_hour * self.least_hours(offer), index, offer)
@@ -423,8 +432,6 @@ class Ranker:
                         limit = min(limit, row.usd)
             if limit < found or any(row.placement.verdict == "fits" for row in tried):
                 break
-        tried.sort(key=_order)
-        return picks(tried)["cheapest"]
 
     def least_hours(self, offer: Offer) -> float:
         """Hours that a job takes at least: set-up, and its tokens at the rate of the matrix units, without padding."""
@@ -507,9 +514,10 @@ def _order(row: Ranked) -> tuple[Any, ...]:
 def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     """Cheapest, fastest, spot, and what is maybe cheaper.
 
-    A stale price never leads: listed on-demand rows up to 60 days old; failing those up to 120; failing those, older.
-    Rows that fit come before rows that may fail. What is maybe cheaper is an older row that would cost at least a fifth
-    less; of those up to 120 days old if there are any.
+    Rows that fit come before rows that may fail. A floor ("from 0.79") leads only where nobody states a price, and a
+    stale price never does: listed on-demand rows up to 60 days old; failing those up to 120; failing those, older. What
+    is maybe cheaper is a floor or an older row that would cost at least a fifth less (`price_doubt` says which); of
+    those up to 120 days old if there are any.
     """
     led = [r for r in ranked if r.offer.price_basis == "listed"]
     pool = _youngest([r for r in led if r.offer.purchase == "on-demand"])
@@ -524,7 +532,7 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
             for r in led
             if r.offer.purchase == "on-demand"
             and r.placement.verdict == "fits"
-            and _older(r, cheapest)
+            and _is_doubtful(r, cheapest)
             and r.usd <= limit
         ]
         # The likeliest hint: of a few months ago before one of last year.
@@ -533,9 +541,24 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     return {"cheapest": cheapest, "fastest": fastest, "spot": spot[0] if spot else None, "maybe_cheaper": maybe}
 
 
+def is_floor(offer: Offer) -> bool:
+    """Whether a price is only where a provider's prices begin: what one pays is that or more."""
+    return "from_price" in offer.assumed
+
+
+def price_doubt(row: Ranked) -> str | None:
+    """Why a price is less than certain, the gravest reason: the code that pages explain."""
+    if row.offer.price_basis == "scaled":
+        return "scaled"
+    if is_floor(row.offer):
+        return "floor"
+    return "stale" if (row.age_days or 0) > FRESH_DAYS else None
+
+
 def _youngest(rows: list[Ranked]) -> list[Ranked]:
-    """The rows that may lead: those that fit if any does, then of the youngest age class that has one."""
+    """The rows that may lead: those that fit if any does, prices before floors, of the youngest age class with one."""
     fitting = [r for r in rows if r.placement.verdict == "fits"] or rows
+    fitting = [r for r in fitting if not is_floor(r.offer)] or fitting
     for limit in (FRESH_DAYS, AGEING_DAYS):
         young = [r for r in fitting if r.age_days is not None and r.age_days <= limit]
         if young:
@@ -543,5 +566,7 @@ def _youngest(rows: list[Ranked]) -> list[Ranked]:
     return fitting
 
 
-def _older(row: Ranked, than: Ranked) -> bool:
+def _is_doubtful(row: Ranked, than: Ranked) -> bool:
+    if is_floor(row.offer) and not is_floor(than.offer):
+        return True
     return (row.age_days or 0) > max(FRESH_DAYS, than.age_days or 0)

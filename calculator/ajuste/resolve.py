@@ -436,9 +436,13 @@ def _refuse_job(values: dict[str, Any], asked: dict[str, Any]) -> None:
     if values["mode"] == "have-gpu" and values["gpu"] is None:
         raise RequestError("missing", "gpu", accepted='"a100-sxm-80gb"')
     if values["mode"] == "have-budget":
-        for name in ("budget_usd", "deadline_h"):
+        limits = {
+            "budget_usd": {"es": "0 USD o más", "en": "0 USD or more"},
+            "deadline_h": {"es": "más de 0 horas", "en": "more than 0 hours"},
+        }
+        for name, accepted in limits.items():
             if values["job"][name] is None:
-                raise RequestError("missing", f"job.{name}", accepted="0 –")
+                raise RequestError("missing", f"job.{name}", accepted=accepted)
     if values["as_of"] is not None:
         try:
             day_number(values["as_of"])

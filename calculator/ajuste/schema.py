@@ -139,6 +139,7 @@ OFFER = record(
     source_url=TEXT,
     checked=TEXT,
     price_basis={"enum": ["listed", "scaled"]},
+    price_doubt={"enum": [None, "stale", "floor", "scaled"]},
     confidence={"enum": ["A", "B", "C"]},
     assumed=rows(TEXT),
 )
@@ -171,6 +172,7 @@ ANSWERED = record(
     gpus=rows(CARD),
     time=null_or(TIME),
     offers=rows(OFFER),
+    rents={"type": "boolean"},
     picks=PICKS,
     grid=rows(GRID_ROW),
     budget=null_or(BUDGET),

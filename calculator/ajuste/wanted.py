@@ -20,6 +20,14 @@ REGION_GROUPS = {
 }  # fmt: skip
 
 
+def rents(plan: Plan) -> bool:
+    """Whether prices are a bill to pay. Who has a GPU, and asks nothing about prices, pays no rent for it."""
+    asked, job = plan.filters, plan.job
+    narrowed = asked.providers or asked.regions or asked.kinds or len(set(asked.purchase)) == 1
+    about_prices = narrowed or asked.max_age_days is not None or job.budget_usd is not None
+    return plan.mode != "have-gpu" or bool(about_prices)
+
+
 class Wanted:
     """The filters of a request, as a question to each offer."""
 

@@ -225,3 +225,17 @@ def test_activation_offload_costs_what_its_bytes_take(real):
 def test_an_fp32_base_is_told_the_half_that_the_card_has(real, gpu: str, half: str):
     advice = ask(real, method="lora", gpu=gpu)["advice"]
     assert next(piece for piece in advice if piece["id"] == "fp32-base")["values"]["half"] == half
+
+
+def test_levers_of_a_card_without_bf16(real):
+    """fp16 is what it computes in; and all are compared with the same run, on the same GPUs."""
+    answer = ask(real, method="lora", gpu="t4-16gb", base_dtype="fp32", parallel={})
+    levers = answer["levers"]
+    assert {"base_dtype": "fp16"} in [lever["change"] for lever in levers]
+    assert not any("bf16" in str(lever["change"]) for lever in levers)
+    alone = next(lever for lever in levers if lever["change"] == {"method": "qlora"})
+    for lever in levers:
+        if lever["change"].get("method") == "qlora":
+            assert lever["slowdown"] == pytest.approx(alone["slowdown"], rel=0.02)
+    full = ask(real, method="full", gpu="t4-16gb", precision="fp32")["levers"]
+    assert not any("precision" in lever["change"] for lever in full)

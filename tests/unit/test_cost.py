@@ -119,6 +119,16 @@ def test_storage_while_stopped():
     assert adds_up(invoice)
 
 
+def test_storage_kept_at_the_price_of_the_disk():
+    # A catalog holds every fact, the unknown as null. 581 GB kept for 90 days at 0.10 USD:
+    # 581 × 0.1 × 90·24/730 = 171.91.
+    provider = PER_SECOND | {"stopped_storage_usd_per_gb_month": None, "block_storage_usd_per_gb_month": 0.1}
+    invoice = charge(provider, hours(0.0), JOB._replace(keep_storage_days=90), disk_gb=581)
+    assert invoice.breakdown["storage"] == pytest.approx(171.91, abs=0.01)
+    assert "storage_stopped" not in invoice.unknown
+    assert adds_up(invoice)
+
+
 def test_egress():
     # 100 GB, 20 of them free, at 0.05: 80 × 0.05 = 4.00 USD.
     provider = PER_SECOND | {"free_egress_gb_per_month": 20}

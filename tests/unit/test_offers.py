@@ -452,3 +452,99 @@ def test_a_budget_is_answered_first(real):
     none = ajuste.estimate(request | {"job": {"budget_usd": 0.01, "deadline_h": 10}}, real)["budget"]
     assert (none["inside"], none["usd"], none["largest"]) == (False, None, [])
     assert ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"}, real)["budget"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "change"),
+    [
+        ("qlora", {"gpu": "a100-sxm-40gb", "parallel": {"strategy": "zero3", "gpus_per_node": 8}}),
+        ("qlora", {"gpu": "rtx-3090-24gb", "parallel": {"strategy": "fsdp2", "gpus_per_node": 4}}),
+        ("qlora", {"gpu": "a100-sxm-80gb", "quantization": "nf4", "calibration": {"measured_gib": 55.0}}),
+        ("lora", {"gpu": "h200-sxm-141gb", "base_dtype": "fp32"}),
+    ],
+    ids=["ZeRO-3", "FSDP", "own settings", "own base"],
+)
+def test_the_grid_says_what_the_headline_says(method: str, change: dict, real):
+    """On the GPUs, divided, set and calibrated as the request asks."""
+    request = {"model": "llama-3.1-70b", "method": method, "mode": "have-gpu", "gradient_checkpointing": "full"}
+    answer = ajuste.estimate(request | {"micro_batch": 1} | change, real)
+    row = answer["gpus"][0]
+    assert row["count"] == change.get("parallel", {}).get("gpus_per_node", 1)
+    cell = next(c for c in answer["grid"] if (c["model"], c["method"]) == ("llama-3.1-70b", method))
+    for name in ("verdict", "max_micro_batch", "max_sequence_length"):
+        assert cell[name] == row[name], name
+
+
+def test_the_grid_of_several_gpus_reaches_what_one_cannot(real):
+    request = {"model": "llama-3.1-70b", "method": "qlora", "mode": "have-gpu", "gpu": "a100-sxm-40gb"}
+    request |= {"gradient_checkpointing": "full", "micro_batch": 1}
+    several = {"parallel": {"strategy": "zero3", "gpus_per_node": 8}}
+    verdicts = [
+        next(c["verdict"] for c in ajuste.estimate(asked, real)["grid"] if c["model"] == "llama-3.1-70b")
+        for asked in (request, request | several)
+    ]
+    assert verdicts == ["no", "fits"]
+
+
+def test_the_grid_of_a_budget_bills_what_the_picks_bill(real):
+    request = {"model": "llama-3.1-8b", "method": "qlora", "mode": "have-budget", "quantization": "nf4"}
+    answer = ajuste.estimate(request | {"job": {"budget_usd": 20, "deadline_h": 48}}, real)
+    cell = next(c for c in answer["grid"] if (c["model"], c["method"]) == ("llama-3.1-8b", "qlora"))
+    assert cell["usd"] == picked(answer, "cheapest")["usd"]
+
+
+def test_a_floor_never_leads_where_a_price_is_stated():
+    """ "From 0.79" is no price to plan with: it is named as maybe cheaper, with why."""
+    floors = [
+        offer("second", "medium-24gb", 0.2, region="floor", assumed=["from_price"], purchase=purchase)
+        for purchase in ("on-demand", "spot")
+    ]
+    prices = [offer("second", "medium-24gb", 0.5), offer("second", "medium-24gb", 0.4, purchase="spot")]
+    answer = ask(catalog_of(*floors, *prices))
+    assert picked(answer, "cheapest")["usd_per_hour"] == 0.5
+    assert picked(answer, "fastest")["usd_per_hour"] == 0.5
+    assert picked(answer, "spot")["usd_per_hour"] == 0.4
+    assert picked(answer, "maybe_cheaper")["price_doubt"] == "floor"
+    assert picked(answer, "cheapest")["price_doubt"] is None
+    alone = ask(catalog_of(*floors))
+    assert picked(alone, "cheapest")["usd_per_hour"] == 0.2
+    assert picked(alone, "cheapest")["price_doubt"] == "floor"
+
+
+def test_an_old_price_says_that_it_is(real):
+    answer = ask(
+        catalog_of(
+            offer("second", "medium-24gb", 0.5),
+            offer("second", "medium-24gb", 0.3, checked="2026-01-15", region="us"),
+        )
+    )
+    assert picked(answer, "maybe_cheaper")["price_doubt"] == "stale"
+
+
+def test_nebius_floors_lead_no_pick(real):
+    for gpu in ("h100-sxm-80gb", "h200-sxm-141gb", "rtx-pro-6000-96gb"):
+        spot = picked(ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "gpu": gpu}, real), "spot")
+        assert "from_price" not in spot["assumed"], gpu
+
+
+def test_who_has_the_gpu_pays_no_rent(real):
+    request = {"model": "llama-3.1-8b", "method": "qlora", "mode": "have-gpu", "gpu": "rtx-4090-24gb"}
+    answer = ajuste.estimate(request, real)
+    assert answer["rents"] is False
+    of_bills = {
+        "old-price",
+        "no-autostop",
+        "no-budget-alert",
+        "storage-while-stopped",
+        "stop-the-machine",
+        "experiments",
+    }
+    assert not of_bills & {piece["id"] for piece in answer["advice"]}
+    assert ajuste.estimate(request | {"filters": {"regions": ["eu"]}}, real)["rents"]
+    assert ajuste.estimate(request | {"mode": "find-gpu"}, real)["rents"]
+
+
+def test_a_missing_sum_says_what_it_takes(real):
+    error = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "mode": "have-budget"}, real)["error"]
+    assert error["message"]["es"] == "Falta «job.budget_usd». Se acepta: 0 USD o más."
+    assert error["message"]["en"] == "“job.budget_usd” is missing. Accepted: 0 USD or more."
