@@ -5,6 +5,8 @@ SETUP = @$(PYTHON) calculator/bootstrap.py
 PATH := $(CURDIR)/.venv/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 LOCK = uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate
 FAST = not slow and not site and not browser and not full
+# On every core at once; what measures time runs alone, afterwards.
+CROWD = -n auto --dist worksteal
 
 export PATH
 export PYTHONPATH := $(CURDIR)/calculator
@@ -37,7 +39,8 @@ test: ## everything that gates: checks, build, every test, the browser's include
 
 test-fast: ## the loop: tests that need no site and no browser (under a minute)
 	$(SETUP)
-	python -m pytest -q -m "$(FAST)"
+	python -m pytest -q $(CROWD) -m "$(FAST) and not timed"
+	python -m pytest -q -m "$(FAST) and timed"
 
 test-all: ## `make test`, and the long ones: accessibility of every page, other browsers, Lighthouse
 	$(SETUP) --browser --estimator --others
@@ -62,6 +65,7 @@ check: ## formatting, lint, types, spelling, data, workflows
 	check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	python -m pipeline.spelling
 	python -m pipeline check
 
 check-data: ## only the data, and what changed since a commit (against=origin/main, where there is one)

@@ -68,14 +68,18 @@ def browser_path() -> str:
 def _catalog() -> str:
     folder = ROOT / "build" / "tests"
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "catalog.json"
-    subprocess.run(
-        [sys.executable, "-m", "pipeline", "bundle", "--out", str(target)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "calculator")},
-        check=True,
-    )
-    return target.read_text(encoding="utf-8")
+    target = folder / f"catalog-{os.getpid()}.json"  # several processes may run tests at once
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "pipeline", "bundle", "--out", str(target)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "calculator")},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        return target.read_text(encoding="utf-8")
+    finally:
+        target.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -172,6 +172,7 @@ def test_an_unknown_option_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--browser" in capsys.readouterr().err
 
 
+@pytest.mark.timed
 def test_a_second_run_says_nothing_and_takes_no_time(root: Path) -> None:
     """Processor time, best of three: the limit is for work done twice, not for a machine busy with something else."""
     took = []

@@ -81,6 +81,7 @@ def test_three_commands_of_the_readme_work_offline_at_once(installed: Path, root
     assert time.perf_counter() - started < 10
 
 
+@pytest.mark.timed
 def test_importing_costs_little(installed: Path):
     """30 ms of processor for the installed package. On a busy machine everything is slower: there, five times what
     Python's own json and typing cost at the same moment."""

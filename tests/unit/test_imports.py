@@ -75,6 +75,7 @@ def test_the_browser_path_imports_nothing_expensive(wheel: Path):
     assert foreign == set(), "the estimator runs on the standard library alone"
 
 
+@pytest.mark.timed
 def test_importing_costs_next_to_nothing(wheel: Path):
     """Processor time of fresh interpreters, least of several, against that of two standard modules in the same run."""
 

@@ -9,6 +9,8 @@ import ajuste
 from ajuste.card import estimate_memory
 from ajuste.resolve import resolve
 
+pytestmark = pytest.mark.timed
+
 REQUESTS = {
     "8B QLoRA": {"model": "llama-3.1-8b", "method": "qlora"},
     "8B full": {"model": "llama-3.1-8b", "method": "full"},
