@@ -14,6 +14,7 @@ from .constants import ASSUMPTIONS, MID
 from .host import checkpoint_bytes, download_bytes, merged_bytes
 from .lengths import epoch_tokens, mean_tokens, row_tokens
 from .plan import Plan
+from .resolve import accumulation
 
 SIDES = ("low", "mid", "high")
 VALUES = {side: {name: getattr(row, side) for name, row in ASSUMPTIONS.items()} for side in SIDES}
@@ -70,10 +71,16 @@ def optimizer_steps(plan: Plan, micro_batch: int, accumulation: int) -> float:
 
 
 def checkpoints_saved(plan: Plan) -> float:
-    """Checkpoints written in one experiment: one per epoch, or every so many steps. At least the last one."""
+    """Checkpoints written in one experiment: one per epoch, or every so many steps. At least the last one.
+
+    Steps are those of the global batch, which every GPU and count keeps whatever its own micro-batch.
+    """
     if plan.save.every_steps is None:
         return max(1.0, float(int(plan.dataset.epochs)))
-    steps = optimizer_steps(plan, plan.batch, plan.grad_accum)
+    accumulate = plan.grad_accum
+    if plan.global_batch is not None:
+        accumulate = accumulation(plan.global_batch, plan.batch, plan.parallel.data_ranks)
+    steps = optimizer_steps(plan, plan.batch, accumulate)
     return max(1.0, float(int(steps / plan.save.every_steps)))
 
 

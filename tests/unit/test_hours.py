@@ -106,3 +106,14 @@ def test_a_job_of_several_experiments():
     lost = job_hours(fixed, 2.0, 0.1, 4, persistent=False)
     assert lost.total - kept.total == pytest.approx(3 * 0.4)
     assert sum(kept.parts) == pytest.approx(kept.total)
+
+
+def test_an_automatic_batch_saves_as_often_as_the_batch_it_stands_for(real):
+    # 10,000 examples × 3 epochs ÷ 16 a step = 1,875 steps: 18 saves, by whatever micro-batch.
+    request = {"model": "llama-3.1-8b", "method": "full", "gpu": "b300-sxm-288gb", "save": {"every_steps": 100}}
+    request |= {"framework": "hf", "padding": "padding-free"}
+    saved = [
+        ajuste.estimate(request | batch, real)["time"]["breakdown_h"]["save"]
+        for batch in ({"global_batch": 16}, {"micro_batch": 4, "grad_accum": 4}, {"micro_batch": 1, "grad_accum": 16})
+    ]
+    assert saved[0] == pytest.approx(saved[1]) == pytest.approx(saved[2])
