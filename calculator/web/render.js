@@ -143,7 +143,7 @@ function numbers(answer, view, reading) {
       <dd class="aj-note">${hours || beyond ? card && view.say("number.timeNote", { gpu: card }) : reading.verdict === "no" && view.say("number.noFit")}</dd></div>
     <div><dt>${view.say("number.bill")}</dt>
       <dd class="aj-figure">${lead ? figure(format.usd(lead.usd.mid)) : beyond ? figure(format.usd(beyond.usd)) : none}</dd><dd>${lead && format.usdRange(lead.usd)}</dd>
-      <dd class="aj-note">${offer && view.say("number.billNote", { provider: view.provider(offer.provider) })}${outside && html`; ${outside}`}</dd></div>
+      <dd class="aj-note">${offer && view.say(answer.rents === false ? "number.ifRented" : "number.billNote", { provider: view.provider(offer.provider) })}${outside && html`; ${outside}`}</dd></div>
   </dl>`;
 }
 
