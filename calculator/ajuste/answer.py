@@ -135,6 +135,7 @@ def _answer(request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
         "plan": as_request(plan),
         "model": model_of(plan, arch),
         "memory": memory_of(memory, plan, arch),
+        "headline": headline_of(cards[0] if plan.gpu else placed, fitter),
         "gpus": [row_of(fitter, placement) for placement in cards],
         "time": time_of(stay) if stay and stay.placement.verdict != "no" else None,
         "offers": [offer_of(row, ranker) for row in shown],
@@ -212,6 +213,23 @@ def required_parts(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, 
     parts["engine"] = max(needed / card.share, card.engine.mid) - needed  # the generation engine's share of the card
     measured = memory.required.mid / sum(parts.values())  # 1 without calibration
     return {name: value * measured for name, value in parts.items() if value}
+
+
+def headline_of(placement: Placement | None, fitter: Fitter) -> dict[str, Any] | None:
+    """The placement that the verdict speaks of, and `memory` as it is there.
+
+    `memory` is of the plan as asked; a placement may share it among more GPUs, lack FlashAttention, or let gradients
+    wait. Null where it runs another micro-batch than `memory` is for.
+    """
+    if placement is None or placement.micro_batch != fitter.plan.batch:
+        return None
+    plan = placement.site.plan.replace(micro_batch=placement.micro_batch, grad_accum=placement.accumulation)
+    return {
+        "gpu": placement.gpu.id,
+        "count": placement.count,
+        "strategy": placement.strategy,
+        "memory": memory_of(fitter.calibrated.of(estimate_memory(plan, fitter.arch)), plan, fitter.arch),
+    }
 
 
 def cards_of(fitter: Fitter, catalog: Catalog) -> list[Placement]:

@@ -169,6 +169,7 @@ ANSWERED = record(
     plan={"type": "object"},
     model=record(id=null_or(TEXT), parameters=INTEGER, trainable_parameters=INTEGER),
     memory=MEMORY,
+    headline=null_or(record(gpu=TEXT, count=INTEGER, strategy={"enum": list(STRATEGIES)}, memory=MEMORY)),
     gpus=rows(CARD),
     time=null_or(TIME),
     offers=rows(OFFER),

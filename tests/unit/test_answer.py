@@ -214,3 +214,32 @@ def test_picks_look_at_all_offers_whatever_is_shown(real):
     everything = picked(1000)
     assert None not in everything.values()
     assert all(picked(limit) == everything for limit in (0, 1, 2, 5, 50))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gpu": "t4-16gb", "method": "lora"},
+        {"gpu": "rtx-3090-24gb", "parallel": {"strategy": "fsdp2", "gpus_per_node": 4}, "model": "llama-3.1-70b"},
+        {"gpu": "rtx-3090-24gb", "micro_batch": 4, "calibration": {"measured_gib": 20.0}},
+        {"model": "llama-3.1-70b", "method": "full", "micro_batch": 2},
+    ],
+    ids=["no FlashAttention", "accumulates", "calibrated", "several GPUs"],
+)
+def test_one_number_for_the_memory_of_a_placement(change: dict, real):
+    """What the headline says a placement takes is what its row, its offer and its advice say."""
+    answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"} | change, real)
+    headline = answer["headline"]
+    row = answer["gpus"][0] if "gpu" in change else answer["offers"][answer["picks"]["cheapest"]]
+    assert (headline["gpu"], headline["count"]) == (row.get("id", row.get("gpu")), row.get("count", row.get("gpus")))
+    needed = headline["memory"]["whole_run"]["required_gib"]
+    assert needed == pytest.approx(row["required_gib"], rel=1e-5)
+    if "gpu" in change:
+        assert row["headroom_gib"] == pytest.approx(row["usable_gib"] - needed["mid"], abs=1e-3)
+
+
+def test_another_micro_batch_has_no_headline(real):
+    """On a card with room the automatic micro-batch is larger than the 1 that `memory` is for."""
+    answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "gpu": "h100-sxm-80gb"}, real)
+    assert answer["gpus"][0]["micro_batch"] > 1
+    assert answer["headline"] is None
