@@ -2,6 +2,7 @@
 
 import { cellRange, cellStack, spotChart } from "./charts.js";
 import { html } from "./html.js";
+import { memoryOf } from "./judge.js";
 import { fit, segmentsOf } from "./parts.js";
 
 /** @typedef {import("./text.js").View} View */
@@ -12,12 +13,12 @@ import { fit, segmentsOf } from "./parts.js";
 
 /** @param {Answer} answer @param {Reading} reading @param {View} view */
 export function moments(answer, reading, view) {
-  const rows = answer.memory.moments;
+  const rows = memoryOf(answer).moments;
   const { need, peak } = reading;
   const end = Math.max(need.mid, ...rows.map((/** @type {any} */ m) => m.gib));
   const highest = rows.find((/** @type {any} */ m) => m.id === peak);
   const { format } = view;
-  const parts = aboveTensors(answer.memory, highest.gib, view);
+  const parts = aboveTensors(memoryOf(answer), highest.gib, view);
   const shown = format.gibParts([highest.gib, ...parts.map(([, gib]) => gib)]);
   return html`<p>${view.say("moments.note", { moment: view.name("moment", peak) })}</p><table class="aj-bars">
     <thead><tr><th scope="col">${view.say("moments.moment")}</th><td></td><th scope="col" class="aj-n">GiB</th></tr></thead>
@@ -158,7 +159,7 @@ export function formulas(answer, view) {
   return html`<div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("fold.formulas")}"><table>
     <thead><tr><th scope="col">${view.say("memory.thing")}</th><th scope="col" class="aj-n">GiB</th><th scope="col">${view.say("memory.formula")}</th>
       <th scope="col">${view.say("formulas.assumption")}</th></tr></thead>
-    <tbody>${answer.memory.terms.map((/** @type {any} */ term) => html`<tr><th scope="row">${view.name("term", term.id)}</th>
+    <tbody>${memoryOf(answer).terms.map((/** @type {any} */ term) => html`<tr><th scope="row">${view.name("term", term.id)}</th>
       <td class="aj-n">${view.format.figures(term.gib, 3)}</td><td><code>${term.formula}</code></td>
       <td>${term.assumptions.map((/** @type {string} */ id, /** @type {number} */ i) => html`${i > 0 && ", "}<a href="${view.base}methodology/#${id}">${id}</a>`)}</td></tr>`)}</tbody></table></div>
     <p><a href="${view.base}methodology/">${view.say("formulas.more")}</a></p>`;

@@ -25,16 +25,22 @@
 /** @typedef {Pick<Reading, "verdict" | "sentence" | "where" | "beyond" | "usable" | "row">} Judgement */
 
 /**
+ * The memory that the page speaks of: as it is on the GPUs that the verdict names, else as asked.
+ * @param {Answer} answer
+ */
+export const memoryOf = (answer) => answer.headline?.memory ?? answer.memory;
+
+/**
  * @param {Answer} answer
  * @param {View} view
  * @returns {Reading}
  */
 export function read(answer, view) {
-  const { memory, plan, offers, picks } = answer;
+  const { plan, offers, picks } = answer;
   const lead = offers[picks.cheapest] ?? offers[0] ?? null;
   const fit = plan.gpu ? judgeCard(answer, view) : judgeMarket(answer, view, lead);
   const judgement = answer.budget ? judgeBudget(answer, view, fit) : fit;
-  const { required_gib: need, peak_moment: peak } = memory.whole_run;
+  const { required_gib: need, peak_moment: peak } = memoryOf(answer).whole_run;
   // Where the card asked for is too small, an offer of several of them is among the picks but answers another question.
   return { need, peak, lead: judgement.verdict === "no" ? null : lead, ...judgement };
 }
@@ -46,7 +52,8 @@ export function read(answer, view) {
  * @returns {Judgement}
  */
 function judgeCard(answer, view) {
-  const { gpus, memory, plan } = answer;
+  const { gpus, plan } = answer;
+  const memory = memoryOf(answer);
   const rows = gpus.filter((/** @type {GpuRow} */ row) => row.id === plan.gpu);
   const asked = plan.parallel.gpus_per_node * plan.parallel.nodes;
   /** @type {GpuRow} */
@@ -60,7 +67,7 @@ function judgeCard(answer, view) {
     const sentence =
       row.verdict === "fits"
         ? view.say("verdict.fitsIn", { card, room: view.format.gib(row.usable_gib - memory.whole_run.required_gib.mid) })
-        : view.say("verdict.tight", { card });
+        : tightSentence(row, card, view);
     return { verdict: row.verdict, sentence, usable, row };
   }
   const trains = memory.required_gib.high <= row.usable_gib;
@@ -101,8 +108,8 @@ function judgeMarket(answer, view, lead) {
     if (!tier) continue;
     const row = tier[1].find((r) => r.verdict === verdict);
     const card = view.cards(row.count, row.id);
-    const room = view.format.gib(row.usable_gib - answer.memory.whole_run.required_gib.mid);
-    const sentence = verdict === "fits" ? view.say("verdict.fitsIn", { card, room }) : view.say("verdict.tight", { card });
+    const room = view.format.gib(row.usable_gib - memoryOf(answer).whole_run.required_gib.mid);
+    const sentence = verdict === "fits" ? view.say("verdict.fitsIn", { card, room }) : tightSentence(row, card, view);
     return { verdict, sentence, usable: usableLine(view, card, row.usable_gib), row };
   }
   const [, largest] = tiers.at(-1) ?? [0, []];
@@ -115,7 +122,7 @@ function judgeMarket(answer, view, lead) {
     const sentence = view.say(fits ? "verdict.several" : "verdict.severalTight", { cards });
     return { verdict: fits ? "several" : "tight", sentence, usable, row: null };
   }
-  const short = roomiest ? view.format.gib(-roomiest.headroom_gib) : "";
+  const short = roomiest ? view.format.gib(memoryOf(answer).whole_run.required_gib.mid - roomiest.usable_gib) : "";
   const card = roomiest ? view.cards(roomiest.count, roomiest.id) : "";
   return { verdict: "no", sentence: view.say("verdict.nothing", { card, short }), usable, row: roomiest };
 }
@@ -143,6 +150,15 @@ function judgeBudget({ budget, excluded }, view, fit) {
     : view.say(late ? "verdict.late" : "verdict.outside", { budget: sum, hours });
   return { ...fit, verdict: "no", sentence, where: fit.sentence, beyond: dear?.usd ? dear : null };
 }
+
+/**
+ * It may fail; where even the middle estimate is more than there is, it probably does.
+ * @param {GpuRow} row
+ * @param {string} card
+ * @param {View} view
+ */
+const tightSentence = (row, card, view) =>
+  view.say(row.usable_gib !== null && row.required_gib.mid > row.usable_gib ? "verdict.unlikely" : "verdict.tight", { card });
 
 /**
  * @param {View} view

@@ -30,7 +30,7 @@ export function picks(answer, view) {
       const offer = all[/** @type {number} */ (index)];
       return pick(offer, answer, view, view.say(key), index === chosen.cheapest ? rule(offer, view) : null);
     })}</ul>
-    ${maybe && html`<p class="aj-maybe">${view.say("pick.maybe", {
+    ${maybe && html`<p class="aj-maybe">${view.say(maybe.price_doubt === "floor" ? "pick.maybeFloor" : "pick.maybe", {
       gpu: view.cards(maybe.gpus, maybe.gpu), provider: view.provider(maybe.provider),
       usd: view.format.usd(maybe.usd.mid), age: view.age(maybe.checked, answer.plan.as_of ?? answer.versions.data),
     })}</p>`}

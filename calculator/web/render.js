@@ -5,7 +5,7 @@ import { memoryBar } from "./charts.js";
 import { flatten } from "./fields.js";
 import { advice, bill, formulas, gpuTable, moments, notes, notesOf, notesTitle, spot, time } from "./folds.js";
 import { html } from "./html.js";
-import { hoursOf, missing, read, summarize } from "./judge.js";
+import { hoursOf, memoryOf, missing, read, summarize } from "./judge.js";
 import { changeWords, levers } from "./levers.js";
 import { excluded, offers, picks } from "./offers.js";
 import { figure, fit, fold, ICONS, segmentsOf } from "./parts.js";
@@ -164,7 +164,7 @@ function origins({ lead }, view) {
 export function memory(answer, view, reading) {
   const { need, peak, usable } = reading;
   const { format } = view;
-  const moment = answer.memory.moments.find((/** @type {any} */ m) => m.id === peak);
+  const moment = memoryOf(answer).moments.find((/** @type {any} */ m) => m.id === peak);
   const segments = segmentsOf(view, moment.terms, need.mid);
   const allocated = segments.reduce((sum, segment) => sum + segment.gib, 0);
   if (need.mid > allocated) {
@@ -174,7 +174,7 @@ export function memory(answer, view, reading) {
   const description = view.say("memory.chart", {
     need: format.gib(need.mid), low: format.gib(need.low), high: format.gib(need.high), terms: list,
   });
-  const { host_ram_gib: ram, disk_gb: disk, paged_gib: paged } = answer.memory;
+  const { host_ram_gib: ram, disk_gb: disk, paged_gib: paged } = memoryOf(answer);
   return html`<section class="aj-memory" id="memory">
     <h3>${view.say("memory.title", { moment: view.name("moment", peak) })}</h3>
     ${memoryBar(view, { segments, need, usable, description })}
