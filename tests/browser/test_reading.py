@@ -1,6 +1,8 @@
 """What a visitor reads before any script or Python runs."""
 
+import gzip
 import re
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -40,3 +42,34 @@ def test_home_shows_the_default_answer(visit, language):
     assert re.match(r"Cabe|Fits", visitor.text("#verdict h2"))
     visitor.page.locator(".aj-door .md-button").click()
     assert visitor.page.url == f"{visitor.base}{language}/calculator/"
+
+
+START_BUDGET = 300_000  # bytes with gzip before anything is touched
+
+
+@pytest.mark.parametrize("page", ["", "calculator/"])
+def test_a_page_is_light_before_it_is_touched(visit, site, page):
+    visitor = visit()
+    seen = set()
+    visitor.page.on("request", lambda request: seen.add(request.url.removeprefix(visitor.base)))
+    visitor.page.goto(f"{visitor.base}es/{page}")
+    visitor.page.wait_for_load_state("networkidle")
+    paths = [site / urlsplit(url).path for url in seen if not url.startswith("data:")]
+    files = [path / "index.html" if path.is_dir() else path for path in paths]
+    sizes = {path.name: len(gzip.compress(path.read_bytes(), 9)) for path in files}
+    print(f"\n{page or 'home'}: {sum(sizes.values()) / 1e3:.0f} kB before a touch  {sizes}")
+    assert len(sizes) > 8
+    assert sum(sizes.values()) <= START_BUDGET
+    assert "search_index.json" not in sizes
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_search_finds_once_somebody_turns_to_it(visit, language):
+    visitor = visit()
+    visitor.page.goto(f"{visitor.base}{language}/")
+    field = visitor.page.locator(".md-search__input")
+    field.click()
+    field.press_sequentially("nvlink")
+    found = visitor.page.locator(".md-search-result__link").first
+    found.wait_for(timeout=60_000)
+    assert f"/{language}/" in found.evaluate("link => link.href")
