@@ -128,9 +128,9 @@ def about_the_card(q: Question) -> Iterator[Piece]:
     """What this GPU cannot do, and how several of them talk."""
     placement = q.placement
     if placement is None:
-        # What only misses the budget or the deadline does fit somewhere.
-        unaffordable = any(group["reason"] in ("over-budget", "misses-deadline") for group in q.ranking.excluded)
-        if q.catalog.gpus and not unaffordable:
+        # What only misses the budget, the deadline or RAM does fit on some GPU.
+        fitting = ("over-budget", "misses-deadline", "too-little-ram")
+        if q.catalog.gpus and not any(group["reason"] in fitting for group in q.ranking.excluded):
             yield "fits-nowhere", "serious", "guide/memory/reduce/", {"gib": q.memory.whole_run.mid / GIB}
         return
     gpu = placement.gpu
@@ -204,13 +204,16 @@ def about_the_batch(q: Question) -> Iterator[Piece]:
 
 def about_the_host(q: Question) -> Iterator[Piece]:
     """RAM, disk and processors of the machine that leads."""
-    lead = q.lead
-    ram, room = host_ram(q.plan, q.arch, MID), disk(q.plan, q.arch, MID).mid / GB
-    if lead is not None and lead.offer.ram_gib is not None:
-        offered = lead.offer.ram_gib / q.plan.parallel.nodes
-        if offered < ram.high / GIB:
-            values = {"ram_gib": ram.mid / GIB, "offer_gib": offered}
-            yield "host-ram", "serious" if offered < ram.low / GIB else "warning", "guide/run/smoke-test/", values
+    lead, room = q.lead, disk(q.plan, q.arch, MID).mid / GB
+    # An offer with too little RAM never leads: where all are such, one of them says by how much.
+    starved = next((group for group in q.ranking.excluded if group["reason"] == "too-little-ram"), None)
+    if lead is not None and lead.ram_verdict == "tight":
+        values = {"ram_gib": lead.stay.host_ram.mid / GIB, "offer_gib": lead.offer.ram_gib}
+        yield "host-ram", "warning", "guide/run/smoke-test/", values
+    elif starved and not q.ranking.ranked:
+        ram = host_ram(q.plan, q.arch, MID).mid * q.plan.parallel.nodes
+        values = {"ram_gib": ram / GIB, "offer_gib": starved["cheapest"]["ram_gib"]}
+        yield "host-ram", "serious", "guide/run/smoke-test/", values
     if room > 100:
         yield "disk", "note", "guide/memory/moments/", {"gb": room}
     if lead is not None and lead.offer.vcpus is not None:

@@ -372,6 +372,7 @@ def offer_of(row: Ranked, ranker: Ranker) -> dict[str, Any]:
         "availability": ranker.plan.job.availability if offer.purchase == "spot" else None,
         "usd_per_hour": offer.usd_per_hour,
         "verdict": placement.verdict,
+        "ram_verdict": row.ram_verdict,
         "required_gib": placement.required,
         "strategy": placement.strategy,
         "micro_batch": placement.micro_batch,

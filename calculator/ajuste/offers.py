@@ -16,8 +16,8 @@ from .card import Range
 from .catalog import Catalog, Offer, day_number
 from .constants import ASSUMPTIONS, MID
 from .cost import Bill, Extras, Rental, Terms, bill, billing_terms, kept_and_sent, side, with_host
-from .fit import Fitter, Placement
-from .host import disk, server_gpus
+from .fit import Fitter, Placement, Site, verdict
+from .host import disk, host_ram, server_gpus
 from .hours import (
     SIDES,
     VALUES,
@@ -30,7 +30,7 @@ from .hours import (
     job_hours,
     training_tokens,
 )
-from .memory import GB
+from .memory import GB, GIB
 from .plan import Plan
 from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by, quantile
 from .throughput import fed_tokens_per_second, loader_seconds
@@ -42,6 +42,7 @@ CHEAPER_SHARE, FASTEST_WITHIN = MID["maybe-cheaper-share"], MID["fastest-within"
 NEVER_HOURS = 1e7  # a thousand years of expected restarts: it does not end
 REASONS = (
     "does-not-fit",
+    "too-little-ram",
     "misses-deadline",
     "over-budget",
     "price-too-old",
@@ -106,6 +107,11 @@ class Stay:
             evaluate += generating
         return job_hours(ranker.fixed(index), train, evaluate, plan.job.experiments, self.persistent)
 
+    @property
+    def host_ram(self) -> Range:
+        """RAM that all the machines of the placement need together. Unit: bytes."""
+        return self.ranker.host_ram(self.placement)
+
     def spot(self, index: int, *, bridged: bool) -> Spot:
         """Expected hours of one experiment on spot, with the market at its good, middle or bad end.
 
@@ -124,8 +130,8 @@ class Stay:
         if found is None:
             spot = self.spot(index, bridged=bridged) if on_spot else None
             share = 1 - self.ranker.availability(SIDES[index]) if bridged else 0.0
-            machine = self.placement.count // self.ranker.plan.parallel.nodes
-            servers = ceil(self.server_gpus / machine) / self.ranker.plan.parallel.nodes
+            nodes = self.placement.site.plan.parallel.nodes  # of these GPUs, whatever else was asked for
+            servers = ceil(self.server_gpus / (self.placement.count // nodes)) / nodes
             found = Rental(self.at(index), self.ranker.plan.job.experiments, spot, share, servers)
             self._rentals[index, on_spot, bridged] = found
         return found
@@ -208,6 +214,14 @@ class Ranked:
         return self.stay.spot(MIDDLE, bridged=self.bridged) if self.on_spot else None
 
     @property
+    def ram_verdict(self) -> str | None:
+        """Whether the machines' RAM does, judged as a GPU's memory is; None where nobody says how much they have."""
+        if self.offer.ram_gib is None:
+            return None
+        low, mid, high = self.stay.host_ram
+        return verdict(Range(low / GIB, mid / GIB, high / GIB), self.offer.ram_gib)
+
+    @property
     def wall(self) -> float:
         """Hours from start to end."""
         return self.stay.wall(MIDDLE, on_spot=self.on_spot, bridged=self.bridged)
@@ -248,6 +262,7 @@ class Ranker:
         self._stays: dict[tuple[str, int, bool, bool, float | None], Stay] = {}
         self._found: dict[tuple[str, int, str, float | None], Stay | None] = {}
         self._least: dict[tuple[str, int], float] = {}
+        self._ram: dict[tuple[Site, int], Range] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
 
@@ -305,6 +320,18 @@ class Ranker:
         if found is None:
             fed = placement if starved is None else self.fed(placement, starved)
             found = self._stays[key] = Stay(self, fed, billing.persistent)
+        return found
+
+    def host_ram(self, placement: Placement) -> Range:
+        """RAM of all the machines of a placement. Unit: bytes. Formula: the fullest one's × machines."""
+        site = placement.site
+        # Only activations kept there depend on the micro-batch.
+        batch = placement.micro_batch if site.plan.activation_offload else 1
+        found = self._ram.get((site, batch))
+        if found is None:
+            low, mid, high = host_ram(site.plan.replace(micro_batch=batch), self.arch, MID)
+            n = site.plan.parallel.nodes
+            found = self._ram[site, batch] = Range(n * low, n * mid, n * high)
         return found
 
     def starves(self, placement: Placement, vcpus: float | None) -> bool:
@@ -452,6 +479,8 @@ class Ranker:
 
     def _misses(self, row: Ranked) -> str | None:
         job = self.plan.job
+        if row.ram_verdict == "no":
+            return "too-little-ram"
         if row.finish_by_deadline is not None and row.finish_by_deadline < 0.5:
             return "misses-deadline"
         if row.spot is not None and row.spot.wall > NEVER_HOURS:
@@ -500,7 +529,7 @@ def _excluded(reason: str, rows: list[Any]) -> dict[str, Any]:
         "checked": offer.checked,
     }
     if row is not None:
-        cheapest |= {"usd": row.usd, "hours": row.wall}
+        cheapest |= {"usd": row.usd, "hours": row.wall, "ram_gib": offer.ram_gib}
     return {"reason": reason, "count": len(rows), "cheapest": cheapest}
 
 

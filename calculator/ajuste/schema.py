@@ -125,6 +125,7 @@ OFFER = record(
     availability=null_or(NUMBER),
     usd_per_hour=NUMBER,
     verdict={"enum": ["fits", "tight"]},
+    ram_verdict={"enum": [None, "fits", "tight"]},
     required_gib=RANGE,
     strategy={"enum": list(STRATEGIES)},
     micro_batch=INTEGER,

@@ -80,7 +80,7 @@ def test_each_situation_gets_its_advice(piece: str, real):
 
 
 def test_the_machine_is_looked_at(bundle):
-    weak = bundle | {"offers": [bundle["offers"][0] | {"vcpus": 2, "ram_gib": 2}]}
+    weak = bundle | {"offers": [bundle["offers"][0] | {"vcpus": 2, "ram_gib": 4}]}
     catalog = ajuste.load_catalog(json.dumps(weak))
     assert {"loader-workers", "host-ram"} <= ids(ask(catalog))
 

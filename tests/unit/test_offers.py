@@ -548,3 +548,47 @@ def test_a_missing_sum_says_what_it_takes(real):
     error = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "mode": "have-budget"}, real)["error"]
     assert error["message"]["es"] == "Falta «job.budget_usd». Se acepta: 0 USD o más."
     assert error["message"]["en"] == "“job.budget_usd” is missing. Accepted: 0 USD or more."
+
+
+@pytest.mark.parametrize("mode", [{"mode": "have-gpu"}, {"mode": "have-budget"}])
+@pytest.mark.parametrize("parallel", [{"gpus_per_node": 8, "nodes": 2}, {"gpus_per_node": 1, "nodes": 8}, {"nodes": 2}])
+def test_several_machines_in_every_mode(mode: dict, parallel: dict, real):
+    """Each cell of the grid is placed on as many machines as were asked for."""
+    request = {"model": "llama-3.1-8b", "method": "lora", "gpu": "h100-sxm-80gb"} | mode
+    request |= {"job": {"budget_usd": 1000, "deadline_h": 100}, "parallel": {"strategy": "fsdp2"} | parallel}
+    answer = ajuste.estimate(request, real)
+    assert answer["ok"]
+    world = parallel.get("gpus_per_node", 1) * parallel["nodes"]
+    assert [row["count"] for row in answer["gpus"]] == [world]
+    cell = next(c for c in answer["grid"] if (c["model"], c["method"]) == ("llama-3.1-8b", "lora"))
+    if mode["mode"] == "have-gpu":
+        assert (answer["time"]["count"], cell["verdict"]) == (world, answer["gpus"][0]["verdict"])
+
+
+def test_a_machine_without_the_ram_runs_nothing(real):
+    """Known RAM below the least that the job needs leaves an offer out; between least and most it may do."""
+    request = {"model": "llama-3.1-8b", "method": "full", "micro_batch": 1, "filters": {"limit": 1000}}
+    request |= {"parallel": {"strategy": "zero3", "gpus_per_node": 2, "offload": "all"}}
+    answer = ajuste.estimate(request, real)
+    need = answer["memory"]["host_ram_gib"]
+    known = {(o.provider, o.offer, o.region, o.purchase): o.ram_gib for o in real.offers}
+    assert {reason["reason"]: reason["count"] for reason in answer["excluded"]}["too-little-ram"] > 0
+    for row in answer["offers"]:
+        ram = known[row["provider"], row["offer"], row["region"], row["purchase"]]
+        assert ram is None or ram >= need["low"]
+        assert row["ram_verdict"] == (None if ram is None else "fits" if ram >= need["high"] else "tight")
+
+
+@pytest.mark.parametrize(("ram", "excluded", "advised"), [(1, 1, "serious"), (4, 0, "warning"), (64, 0, None)])
+def test_ram_of_the_only_offer(ram: float, excluded: int, advised: str | None):
+    answer = ask(catalog_of(offer("first", "medium-24gb", 1.0, ram_gib=ram)))
+    need = answer["memory"]["host_ram_gib"]
+    assert 1 < need["low"] < 4 < need["high"] < 64
+    assert [group["count"] for group in answer["excluded"] if group["reason"] == "too-little-ram"] == [1] * excluded
+    pieces = {piece["id"]: piece for piece in answer["advice"]}
+    assert "fits-nowhere" not in pieces
+    if advised is None:
+        assert "host-ram" not in pieces
+    else:
+        assert pieces["host-ram"]["severity"] == advised
+        assert pieces["host-ram"]["values"]["offer_gib"] == ram
