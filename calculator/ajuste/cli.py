@@ -17,7 +17,7 @@ from .catalog import find_model
 from .cli_text import LANGUAGES, Screen, packed_path, progress, system_language, usage_error
 from .errors import near_matches
 
-FITS, BAD_REQUEST, TIGHT, DOES_NOT_FIT = 0, 2, 3, 4
+FITS, FAULT, BAD_REQUEST, TIGHT, DOES_NOT_FIT = 0, 1, 2, 3, 4
 EXIT = {"fits": FITS, "tight": TIGHT, "no": DOES_NOT_FIT}
 ORDER = ("fits", "tight", "no")
 COMMANDS = ("estimate", "fit", "rank", "invert", "explain", "models", "gpus", "prices", "export")
@@ -28,7 +28,7 @@ class UsageError(Exception):
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0 fits, 3 tight, 4 does not fit, 2 bad request."""
+    """Run one command. Returns the exit code: 0 fits, 3 tight, 4 does not fit, 2 bad request, 1 our fault."""
     words = list(sys.argv[1:] if words is None else words)
     if words and (words[0] == "-" or words[0].lstrip().startswith("{")):
         words = ["estimate", "--json", *words]  # a request alone is answered as the contract says
@@ -48,8 +48,21 @@ def main(words: list[str] | None = None) -> int:
     except RequestError as error:
         _complain(error.as_dict(), screen)
         return BAD_REQUEST
+    except OSError:
+        raise  # a pipe that closed, a full disk: not ours
+    except Exception as error:  # as `estimate_json` does: a sentence, and whose fault it is
+        _complain(RequestError("internal", detail=f"{type(error).__name__}, {_place(error)}").as_dict(), screen)
+        return FAULT
     screen.show()
     return code
+
+
+def _place(error: Exception) -> str:
+    """The file and line that raised it, for whoever mends it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "?" if trace is None else f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
 
 
 def _language(words: list[str]) -> str:

@@ -306,3 +306,13 @@ def test_what_nobody_knows_comes_last(run):
     unknown = [line.endswith("?") for line in out.splitlines()[1:]]
     assert any(unknown)
     assert unknown == sorted(unknown)
+
+
+def test_a_fault_of_ours_is_one_sentence(run, monkeypatch):
+    """What nobody foresaw ends in a line that says where and what to do, not in a traceback."""
+    monkeypatch.setattr(cli, "estimate", lambda *_: 1 // 0)
+    code, out, err = run("estimate", *QLORA)
+    assert (code, out) == (cli.FAULT, "")
+    assert err.count("\n") == 1
+    assert "ZeroDivisionError, test_cli.py:" in err
+    assert "send us this request" in err
