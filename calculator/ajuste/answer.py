@@ -200,7 +200,11 @@ def memory_of(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, Any]:
 
 
 def required_parts(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, float]:
-    """From what tensors take to what a card must have, in the middle: the parts of `required`. Unit: bytes."""
+    """From what tensors take to what a card must have, in the middle: the parts of `required`. Unit: bytes.
+
+    A run of the user's moves the ranges, but does not say which tensor was larger: terms and moments stay as computed,
+    and what the measurement adds (or takes, below 0) is a part of its own, so that the parts add up to `required`.
+    """
     card, allocated = card_of(plan, arch), memory.table.peak
     context = min(card.fixed.mid, ASSUMPTIONS["cuda-context-gib"].mid * GIB)
     parts = {
@@ -211,8 +215,10 @@ def required_parts(memory: Memory, plan: Plan, arch: Architecture) -> dict[str, 
     }
     needed = sum(parts.values())
     parts["engine"] = max(needed / card.share, card.engine.mid) - needed  # the generation engine's share of the card
-    measured = memory.required.mid / sum(parts.values())  # 1 without calibration
-    return {name: value * measured for name, value in parts.items() if value}
+    computed = sum(parts.values())
+    moved = memory.required.mid - computed
+    parts["measured_difference"] = moved if abs(moved) > 1e-9 * computed else 0.0  # 0 without calibration
+    return {name: value for name, value in parts.items() if value}
 
 
 def headline_of(placement: Placement | None, fitter: Fitter) -> dict[str, Any] | None:
@@ -302,7 +308,8 @@ def budget_of(plan: Plan, ranking: Ranking, cells: list[dict[str, Any]]) -> dict
 def stay_of_interest(ranker: Ranker, ranking: Ranking, catalog: Catalog) -> Stay | None:
     """What `time` is for: the GPU asked for, else the cheapest pick's, else the first offer's.
 
-    Of the GPU asked for, on as many as it takes, the cheapest offer's, whose storage and network are known.
+    Of the GPU asked for, on as many as asked, else on the fewest that may do (`tight` too: its verdict's own count),
+    the cheapest offer's, whose storage and network are known.
     """
     fitter, row = ranker.fitter, ranking.picks["cheapest"]
     if fitter.plan.gpu is None:
@@ -310,7 +317,7 @@ def stay_of_interest(ranker: Ranker, ranking: Ranking, catalog: Catalog) -> Stay
         return row.stay if row else None
     gpu = catalog.gpus[fitter.plan.gpu]
     placed = [fitter.place(gpu, count, has_fast_network(gpu, catalog)) for count in fitter.counts()]
-    placement = next((p for p in placed if p.verdict == "fits"), placed[0])
+    placement = next((p for p in placed if p.verdict != "no"), placed[0])
     for offered in (row, *ranking.ranked):
         if offered is not None and offered.placement.count == placement.count:
             return offered.stay

@@ -205,6 +205,20 @@ def test_the_steps_from_tensors_to_a_card_add_up(real):
     assert ask(real)["memory"]["required_parts_gib"]["allocated"] == pytest.approx(peak)
 
 
+@pytest.mark.parametrize("measured", [5.0, 13.0])
+def test_a_measured_run_is_a_step_of_its_own(measured: float, real):
+    """Terms and moments stay as computed; what the measurement adds or takes is the last part, so that sums hold."""
+    plain, moved = ask(real)["memory"], ask(real, calibration={"measured_gib": measured})["memory"]
+    assert (moved["terms"], moved["moments"]) == (plain["terms"], plain["moments"])
+    parts = dict(moved["required_parts_gib"])
+    difference = parts.pop("measured_difference")
+    assert parts == plain["required_parts_gib"]
+    assert "measured_difference" not in plain["required_parts_gib"]
+    assert (difference > 0) == (measured > plain["allocated_gib"]["mid"])
+    summed = sum(term["gib"] for term in moved["terms"]) + sum(parts.values()) - parts["allocated"] + difference
+    assert summed == pytest.approx(moved["required_gib"]["mid"], rel=1e-4)
+
+
 def test_activation_offload_costs_what_its_bytes_take(real):
     """torchtune 0.4 measured under 1 % on checkpointed Llama 3 8B; without checkpointing far more has to travel."""
     request = QLORA | {"micro_batch": 4, "gpu": "rtx-pro-6000-96gb", "parallel": {"gpus_per_node": 1}}

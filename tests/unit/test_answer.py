@@ -243,3 +243,17 @@ def test_another_micro_batch_has_no_headline(real):
     answer = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "gpu": "h100-sxm-80gb"}, real)
     assert answer["gpus"][0]["micro_batch"] > 1
     assert answer["headline"] is None
+
+
+@pytest.mark.parametrize("gpu", ["rtx-3080-10gb", "t4-16gb", "rtx-4090-24gb"])
+def test_the_time_is_of_the_count_that_the_verdict_speaks_of(gpu: str, real):
+    """A card where it is tight has its own speed: not that of eight of them."""
+    request = {"model": "llama-3.1-8b", "method": "qlora", "mode": "have-gpu", "gpu": gpu}
+    answer = ajuste.estimate(request, real)
+    row, time = answer["gpus"][0], answer["time"]
+    assert row["verdict"] in ("fits", "tight")
+    assert (time["count"], time["tokens_per_second"]) == (row["count"], row["tokens_per_second"])
+    two = ajuste.estimate(request | {"parallel": {"gpus_per_node": 2, "strategy": "fsdp2"}}, real)
+    assert two["time"]["count"] == two["gpus"][0]["count"] == 2
+    none = ajuste.estimate(request | {"method": "full", "parallel": {"gpus_per_node": 1}}, real)
+    assert (none["gpus"][0]["verdict"], none["time"]) == ("no", None)
