@@ -167,9 +167,9 @@ export function memory(answer, view, reading) {
   const moment = memoryOf(answer).moments.find((/** @type {any} */ m) => m.id === peak);
   const segments = segmentsOf(view, moment.terms, need.mid);
   const allocated = segments.reduce((sum, segment) => sum + segment.gib, 0);
-  if (need.mid > allocated) {
-    segments.push({ id: "overhead", gib: need.mid - allocated, label: view.say("memory.overhead"), tone: "overhead" });
-  }
+  const above = need.mid - allocated; // below 0 only where a measured run took less than its tensors as computed
+  const label = above < 0 ? view.name("part", "measured_difference") : view.say("memory.overhead");
+  if (above) segments.push({ id: "overhead", gib: above, label, tone: "overhead" });
   const list = segments.map((s) => view.say("memory.term", { term: s.label, gib: format.gib(s.gib) })).join(", ");
   const description = view.say("memory.chart", {
     need: format.gib(need.mid), low: format.gib(need.low), high: format.gib(need.high), terms: list,
