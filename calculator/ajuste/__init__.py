@@ -48,9 +48,15 @@ def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
 
 
 def run_files(
-    answer: dict[str, Any], catalog: Catalog, target: str, *, offer: int | None = None, language: str = "en"
+    answer: dict[str, Any],
+    catalog: Catalog,
+    target: str,
+    *,
+    offer: int | None = None,
+    language: str = "en",
+    model: object = None,
 ) -> dict[str, Any]:
     """The files that start an answer's run; see `ajuste.launch.run_files`."""
     from .launch import run_files as files
 
-    return files(answer, catalog, target, offer=offer, language=language)
+    return files(answer, catalog, target, offer=offer, language=language, model=model)

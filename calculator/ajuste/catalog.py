@@ -179,6 +179,12 @@ TUNING_WORDS = {
 }
 
 
+def is_tuned(name: str) -> bool:
+    """Whether a repository's name says that its weights were tuned to converse: a base has no chat template."""
+    words = name.lower().rsplit("/", 1)[-1].replace("_", "-").split("-")
+    return not {"instruct", "chat", "it", "sft", "dpo"}.isdisjoint(words)
+
+
 def _same_architecture(catalog: Catalog, name: str) -> str | None:
     """The one model of the catalog whose name differs only in owner and tuning: its architecture is the same."""
     wanted = _stem(name)

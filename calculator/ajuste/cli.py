@@ -295,6 +295,7 @@ def _answer(
     """Ask, and complain where the request cannot be answered. With `--json` the answer is printed here, as bytes."""
     request, readings = _request(options, screen)
     _lay(request, more)
+    options.model = request.get("model")
     catalog = _catalog(options, screen)
     if options.json:
         text = estimate_json(json.dumps(request), catalog)
@@ -688,7 +689,7 @@ def _export(options: argparse.Namespace, screen: Screen) -> int:
     if answer is None:
         return BAD_REQUEST
     offer = None if options.offer is None else options.offer - 1
-    made = run_files(answer, catalog, options.target, offer=offer, language=screen.language)
+    made = run_files(answer, catalog, options.target, offer=offer, language=screen.language, model=options.model)
     script = packed_path("smoke.py")
     if options.target == "smoke" and script is not None:
         made["files"].append({"name": "smoke.py", "text": _text(script, screen)})

@@ -74,13 +74,15 @@ def _files(asked: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     """`{"request": …, "target": …, "offer": index or null, "language": …}` → the files that start the run."""
     from .launch import run_files
 
-    answer = estimate(asked.get("request") or {}, catalog)
+    request = asked.get("request") or {}
+    answer = estimate(request, catalog)
     if not answer["ok"]:
         return answer
+    target, offer = asked.get("target", ""), asked.get("offer")
     language = "es" if asked.get("language") == "es" else "en"
     return {
         "ok": True,
-        **run_files(answer, catalog, asked.get("target", ""), offer=asked.get("offer"), language=language),
+        **run_files(answer, catalog, target, offer=offer, language=language, model=request["model"]),
     }
 
 

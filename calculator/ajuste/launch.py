@@ -10,9 +10,10 @@ from typing import Any
 
 from .catalog import Catalog
 from .errors import RequestError
-from .launch_run import Run, header, run_on_offer
+from .launch_run import Run, as_it_runs, header, run_on_offer
 from .smoke_file import smoke_file
-from .train_files import TRAINERS, accelerate_file, packages, shutdown_lines, training_files
+from .tool_files import write_config
+from .train_files import TRAINERS, accelerate_file, packages, shutdown_lines, training_files, unsaid
 from .yaml_text import yaml_text
 
 ENGINES = ("skypilot", "dstack", "docker")
@@ -47,7 +48,13 @@ DSTACK_VOLUMES = ("aws", "gcp", "runpod")  # backends where dstack makes a netwo
 
 
 def run_files(
-    answer: dict[str, Any], catalog: Catalog, target: str, *, offer: int | None = None, language: str = "en"
+    answer: dict[str, Any],
+    catalog: Catalog,
+    target: str,
+    *,
+    offer: int | None = None,
+    language: str = "en",
+    model: object = None,
 ) -> dict[str, Any]:
     """The files that start an answer's run.
 
@@ -59,6 +66,8 @@ def run_files(
             what smoke.py is to run on the host first.
         offer: index into `answer["offers"]`; the cheapest when left out.
         language: of the comments, `es` or `en`.
+        model: the request's model as it was asked: a Hugging Face repository (`owner/name`) stays in the files, where
+            the answer knows only the architecture of the catalog that it shares.
 
     Returns:
         `files`: `[{"name", "text"}]`, the one to start last; `refused`: fields of the plan that no file can carry,
@@ -69,8 +78,12 @@ def run_files(
     """
     if target not in TARGETS:
         raise RequestError("unknown-value", "target", target, " | ".join(TARGETS))
-    run = run_on_offer(answer, catalog, offer, language)
-    tool = run.plan.framework if run.plan.framework in TRAINERS else "trl"
+    run = run_on_offer(answer, catalog, offer, language, model)
+    tool = target if target in TRAINERS else run.plan.framework if run.plan.framework in TRAINERS else "trl"
+    written = (
+        write_config(run.plan.replace(framework=tool), tool, catalog) if target not in ("accelerate", "smoke") else {}
+    )
+    run = as_it_runs(run, unsaid(run, tool, written.get("refused", [])), catalog)
     if target in TRAINERS:
         return training_files(run, target, catalog)
     if target == "accelerate":
@@ -134,7 +147,7 @@ def _setup(run: Run, tool: str, catalog: Catalog) -> list[str]:
     if run.plan.attention == "flash" and tool == "llama-factory":
         lines += ["uv pip install -q setuptools wheel ninja", "uv pip install -q --no-build-isolation flash-attn"]
     if tool == "torchtune" and isinstance(run.plan.model, str):
-        name = catalog.models[run.plan.model]["hf_id"]
+        name = run.weights or catalog.models[run.plan.model]["hf_id"]
         lines.append(f'tune download {name} --output-dir model --ignore-patterns "original/consolidated*"')
     return lines
 

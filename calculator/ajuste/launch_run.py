@@ -9,11 +9,13 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from . import __version__
+from .answer import estimate
 from .catalog import Catalog, Gpu, find_gpu
 from .errors import RequestError
 from .fit import in_fp16
 from .plan import Parallel, Plan
 from .resolve import accumulation, resolve
+from .tool_files import nest, plan_fields
 
 # Choices of the files, none of which changes an estimate; each is written into the file, to be changed there.
 ON_DEMAND_CHECKPOINT_MINUTES = 30.0  # nothing interrupts, so only a crash is to be outlived: the guide's 30 to 60
@@ -29,8 +31,8 @@ WORDS: dict[str, dict[str, str]] = {
         "en": "Ajuste {version}, data as of {data}: {model}, {method}, rows of up to {tokens} tokens",
     },
     "assumes": {
-        "es": "Supone {examples} ejemplos de {mean} tokens de media, {epochs} épocas, lote global {batch}.",
-        "en": "Assumes {examples} examples of {mean} tokens on average, {epochs} epochs, global batch {batch}.",
+        "es": "Supone {examples} ejemplos de {mean} tokens de media, épocas: {epochs}, lote global: {batch}.",
+        "en": "Assumes {examples} examples of {mean} tokens on average, epochs: {epochs}, global batch: {batch}.",
     },
     "where": {
         "es": "En {gpus} × {gpu} ({provider}, {purchase}, {usd} USD/h, visto {checked}):",
@@ -53,6 +55,46 @@ WORDS: dict[str, dict[str, str]] = {
     "checkpoint": {
         "es": "cada {minutes} min, a {seconds} s por paso",
         "en": "every {minutes} min, at {seconds} s per step",
+    },
+    "rate": {
+        "es": "lo usual en {task} con {method}: de {low} a {high}",
+        "en": "usual in {task} with {method}: {low} to {high}",
+    },
+    "base": {
+        "es": "si es un modelo base puede no traer plantilla de chat: usa su versión Instruct{or_else}",
+        "en": "a base model may have no chat template: use its Instruct version{or_else}",
+    },
+    "or-template": {
+        "es": " o escribe chat_template_path",
+        "en": ", or write chat_template_path",
+    },
+    "gated": {
+        "es": "Antes: acepta la licencia en https://huggingface.co/{model} y exporta HF_TOKEN.",
+        "en": "First: accept the license at https://huggingface.co/{model} and export HF_TOKEN.",
+    },
+    "sibling": {
+        "es": "de su versión Instruct, con el mismo vocabulario",
+        "en": "of its Instruct version, which has the same vocabulary",
+    },
+    "fallback": {
+        "es": "la del modelo; si no trae, la que se nombra aquí",
+        "en": "the model's own; where it has none, the one named here",
+    },
+    "template": {
+        "es": "la plantilla de chat del modelo: LLaMA-Factory la pide por su nombre",
+        "en": "the model's chat template: LLaMA-Factory wants its name",
+    },
+    "one-of": {
+        "es": "Es un experimento de {count}, cada uno con su carpeta; todos: {hours} h, {cost} USD.",
+        "en": "One experiment of {count}, each in its own folder; all of them: {hours} h, USD {cost}.",
+    },
+    "as-written": {
+        "es": "Las cifras son de lo que este archivo ejecuta, no de lo que se pidió.",
+        "en": "The figures are of what this file runs, not of what was asked.",
+    },
+    "differs": {
+        "es": "OJO: las cifras son de lo que se pidió; tal como corre puede que no quepa.",
+        "en": "MIND: the figures are of what was asked; as it runs it may not fit.",
     },
     "no-memory": {"es": "no cambia la memoria", "en": "does not change memory"},
     "yours": {"es": "tuyo: cámbialo", "en": "yours: change it"},
@@ -125,6 +167,10 @@ class Run(NamedTuple):
     disk_gb: int
     data: str  # newest day of the data
     language: str
+    weights: str | None = None  # repository on Hugging Face
+    gated: bool = False  # whether its license has to be accepted first
+    whole: dict[str, Any] | None = None  # the offer with all experiments, where there are several
+    changed: str = ""  # "as-written" or "differs", where the file cannot say all of the plan
 
     def say(self, name: str, **values: object) -> str:
         """A sentence of the files' comments."""
@@ -147,7 +193,9 @@ class Run(NamedTuple):
         return self.plan.batch * self.plan.grad_accum * self.plan.parallel.data_ranks
 
 
-def run_on_offer(answer: dict[str, Any], catalog: Catalog, index: int | None, language: str) -> Run:
+def run_on_offer(
+    answer: dict[str, Any], catalog: Catalog, index: int | None, language: str, asked_model: object = None
+) -> Run:
     """An answer's run on one of its offers; the cheapest when `index` is None. Raises RequestError."""
     if not answer.get("ok"):
         raise RequestError("wrong-type", "answer", answer.get("error"), '{"ok": true, …}')
@@ -174,12 +222,58 @@ def run_on_offer(answer: dict[str, Any], catalog: Catalog, index: int | None, la
         plan = plan.replace(save=plan.save._replace(every_steps=every))
     if plan.eval.examples and plan.eval.every_steps is None:
         plan = plan.replace(eval=plan.eval._replace(every_steps=plan.save.every_steps))
-    budget = plan.job.budget_usd
-    limit = budget / offer["usd_per_hour"] if budget else offer["hours"]["high"] * SPARE
     name = answer["model"]["id"] or "config.json"
     disk = ceil(answer["memory"]["disk_gb"]["high"] * DISK_ROOM / 10) * 10 + PACKAGES_GB
     data = str(answer["versions"]["data"])
-    return Run(plan, name, offer, gpu, gpu.usable_gib, steps, seconds, interval, limit, disk, data, language)
+    run = Run(plan, name, offer, gpu, gpu.usable_gib, steps, seconds, interval, 0.0, disk, data, language)
+    row = catalog.models.get(answer["model"]["id"], {})
+    named = isinstance(asked_model, str) and "/" in asked_model
+    weights = str(asked_model).strip() if named else row.get("hf_id")
+    return run._replace(limit_hours=_limit(run), weights=weights, gated=bool(row.get("gated")))
+
+
+def _limit(run: Run) -> float:
+    """Hours after which one experiment is stopped: its share of the budget, or somewhat beyond its slow end."""
+    job = run.plan.job
+    if job.budget_usd:
+        return float(job.budget_usd / run.offer["usd_per_hour"] / job.experiments)
+    return float(run.offer["hours"]["high"] * SPARE)
+
+
+NO_FIGURES = ("model", "framework", "job", "filters", "gpu", "mode", "global_batch", "dataset", "calibration", "save")
+
+
+def as_it_runs(run: Run, refused: list[dict[str, Any]], catalog: Catalog) -> Run:
+    """The run with the figures of what its file does: one experiment, and the tool's way where it has no option.
+
+    Where that no longer fits, the figures stay and the header says so.
+    """
+    changes = {
+        row["field"]: row["file"]
+        for row in refused
+        if row["field"].split(".")[0] not in (*NO_FIGURES, "parallel") and row["field"] != "eval.examples"
+    }
+    several = run.plan.job.experiments > 1
+    if not changes and not several:
+        return run
+    found = _again(run, changes, catalog) if changes else None
+    changed = "" if not changes else "as-written" if found else "differs"
+    whole = run.offer if several else None
+    offer = found or (_again(run, {}, catalog) if several else None) or run.offer
+    run = run._replace(offer=offer, changed=changed, whole=whole)
+    return run._replace(limit_hours=_limit(run))
+
+
+def _again(run: Run, changes: dict[str, Any], catalog: Catalog) -> dict[str, Any] | None:
+    """One experiment of the run, with some fields changed, on the same offer; None where it does not fit."""
+    fields = plan_fields(run.plan) | changes
+    fields |= {"job.experiments": 1, "job.idle_h_per_experiment": 0, "job.budget_usd": None, "job.deadline_h": None}
+    fields |= {"gpu": run.gpu.id, "mode": "find-gpu", "filters.providers": [run.offer["provider"]]}
+    fields["filters.limit"] = 1000
+    answer = estimate(nest({field: value for field, value in fields.items() if value is not None}), catalog)
+    same = ("offer", "purchase", "region", "gpus")
+    fitting = (row for row in answer.get("offers", ()) if row["verdict"] != "no")
+    return next((row for row in fitting if all(row[name] == run.offer[name] for name in same)), None)
 
 
 def _plan_on(answer: dict[str, Any], offer: dict[str, Any], gpu: Gpu, catalog: Catalog) -> Plan:
@@ -249,7 +343,9 @@ def header(run: Run, refused: list[dict[str, Any]], *more: str) -> tuple[str, ..
             hours=f"{hours['low']:.1f}–{hours['high']:.1f}",
             cost=f"{cost['low']:.2f}–{cost['high']:.2f}",
         ),
+        *_all_experiments(run),
         *more,
+        *([run.say(run.changed)] if run.changed else []),
         *(
             run.say("refused", field=row["field"], asked=short(row["asked"]), reason=row["reason"][run.language])
             for row in refused
@@ -257,6 +353,17 @@ def header(run: Run, refused: list[dict[str, Any]], *more: str) -> tuple[str, ..
             not in ("job", "filters", "gpu", "mode", "global_batch", "dataset", "calibration")
         ),
     )
+
+
+def _all_experiments(run: Run) -> tuple[str, ...]:
+    if run.whole is None:
+        return ()
+    hours, cost = (f"{side['low']:.{digits}f}–{side['high']:.{digits}f}" for side, digits in _sides(run.whole))
+    return (run.say("one-of", count=run.plan.job.experiments, hours=hours, cost=cost),)
+
+
+def _sides(offer: dict[str, Any]) -> tuple[tuple[dict[str, float], int], ...]:
+    return (offer["hours"], 1), (offer["usd"], 2)
 
 
 def short(value: object) -> str:

@@ -408,8 +408,8 @@ def _refused(plan: Plan, tool: str, known: dict[str, Any], catalog: Catalog) -> 
     asked = plan_fields(plan)
     launcher = tool in PARTIAL
     request = read_config(known, tool)["request"]
-    # What a file does not hold, model and method among it, is said beside it.
-    request = {"method": plan.method, **request, "as_of": plan.as_of}
+    # What a file does not hold, model, method and TRL's task among it, is said beside it.
+    request = {"method": plan.method, **({"task": plan.task} if tool == "trl" else {}), **request, "as_of": plan.as_of}
     if launcher or tool == "torchtune" or isinstance(plan.model, dict):
         request["model"] = plan.model
     try:
@@ -440,7 +440,9 @@ def _why(field: str, tool: str, runs_with: object) -> dict[str, str]:
         kind = "launch"
     elif field.startswith("dataset."):
         kind = "data"
-    elif field.split(".")[0] in ("gpu", "mode", "job", "filters", "calibration", "global_batch"):
+    elif field == "global_batch":
+        kind = "batch"
+    elif field.split(".")[0] in ("gpu", "mode", "job", "filters", "calibration"):
         kind = "market"
     shown = {"tool": tool, "value": shorten(runs_with)}
     return {language: text.format(**shown) for language, text in REASONS[f"refused-{kind}"].items()}

@@ -71,6 +71,10 @@ REASONS: dict[str, dict[str, str]] = {
         "es": "Lo deciden tus datos, no este archivo.",
         "en": "Your data decide it, not this file.",
     },
+    "refused-batch": {
+        "es": "No tiene clave propia: es micro-lote × acumulación × GPU, y esos sí están en el archivo.",
+        "en": "It has no key of its own: it is micro-batch × accumulation × GPUs, and the file says those.",
+    },
     "refused-market": {
         "es": "Es de la oferta y del presupuesto, no del entrenamiento.",
         "en": "It belongs to the offer and the budget, not to the training.",

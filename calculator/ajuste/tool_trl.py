@@ -119,11 +119,8 @@ TRL: tuple[Rule, ...] = (
         ((("padding-free",), (True,)), (("padded",), (False,))),
         when=(("task", ("dpo",)),),
     ),
-    Rows(
-        ("loss", "kernels"),
-        ("use_liger_kernel",),
-        ((("fused", "liger"), (True,)),),
-    ),
+    # Of Liger, its trainers take the layers' kernels alone, and keep their own chunked loss.
+    Rows(("kernels",), ("use_liger_kernel",), ((("liger",), (True,)), (("none",), (None,)))),
     Rows(
         ("reference",),
         ("precompute_ref_log_probs",),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .catalog import Catalog
+from .catalog import Catalog, is_tuned
+from .constants import PRESETS
 from .errors import RequestError
 from .launch_run import Run, header
 from .tool_files import nest, write_config
@@ -25,7 +26,6 @@ PACKAGES = {  # the releases whose keys the tables hold
     # The newest torchao no longer has what torchtune imports (torchao.dtypes.nf4tensor).
     "torchtune": '"torchtune==0.6.1" "torch==2.7.1" "torchao==0.10.0" bitsandbytes',
 }
-LEARNING_RATE = {True: 1e-5, False: 2e-4}  # by whether the model's own weights train; the guide's starting points
 
 
 def training_files(run: Run, tool: str, catalog: Catalog) -> dict[str, Any]:
@@ -34,18 +34,31 @@ def training_files(run: Run, tool: str, catalog: Catalog) -> dict[str, Any]:
     written = write_config(run.plan, tool, catalog)
     if not _sees_images(run, catalog):
         written["config"] = {key: value for key, value in written["config"].items() if key not in VISION_KEYS}
-    refused = [row for row in written["refused"] if not _said_at_launch(run, tool, row["field"])]
+    for key in MODEL_KEYS:
+        if run.weights and key in written["config"]:
+            written["config"][key] = run.weights
+    refused = unsaid(run, tool, written["refused"])
     notes = _notes(run, written["decides"])
     extras = {"trl": _trl, "axolotl": _axolotl, "llama-factory": _llama_factory, "torchtune": _torchtune}[tool](run)
+    extras |= _chat(run, tool)
     if written["config"].get("bf16") and run.gpu.supports_bf16 is False:
         extras |= {"bf16": (False, ""), "fp16": (True, notes.pop("bf16", ""))}
     config: dict[str, Any] = nest(_merged(written["config"], extras))
     notes |= {key: note for key, (_, note) in extras.items() if note}
-    files = [{"name": "train.yaml", "text": yaml_text(config, notes, header(run, refused))}]
+    if run.weights and run.plan.task != "pretrain" and not is_tuned(run.weights):
+        path = tool == "trl" and run.plan.task in TEMPLATE_TASKS and "chat_template_path" not in extras
+        notes |= dict.fromkeys(MODEL_KEYS, run.say("base", or_else=run.say("or-template") if path else ""))
+    files = [{"name": "train.yaml", "text": yaml_text(config, notes, header(run, refused, *_licence(run)))}]
     files.append({"name": "run.sh", "text": _shell(run, tool)})
     return {"files": files, "refused": refused}
 
 
+def unsaid(run: Run, tool: str, refused: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of the fields that a file cannot carry, those that the command beside it does not say either."""
+    return [row for row in refused if not _said_at_launch(run, tool, row["field"])]
+
+
+MODEL_KEYS = ("model_name_or_path", "base_model")
 VISION_KEYS = ("freeze_mm_modules", "freeze_vision_tower")
 
 
@@ -58,8 +71,6 @@ def _said_at_launch(run: Run, tool: str, field: str) -> bool:
     """Whether the command beside the file says it: GPUs, recipe, trainer."""
     if field in ("parallel.strategy", "parallel.gpus_per_node", "parallel.nodes"):
         return run.plan.parallel.strategy in ("none", "ddp", "fsdp2") or tool == "trl"
-    if tool == "trl" and field in ("loss", "reference"):
-        return run.plan.task != "sft" and field in run.plan.defaults  # they follow from the task, which the script is
     return (field in ("task", "eval.examples") and tool == "trl") or (field == "method" and tool == "torchtune")
 
 
@@ -97,8 +108,43 @@ def _merged(config: dict[str, Any], extras: dict[str, tuple[Any, str]]) -> dict[
     return merged
 
 
-def _learning_rate(run: Run) -> float:
-    return LEARNING_RATE[run.plan.trains_base]
+def _learning_rate(run: Run) -> tuple[float, str]:
+    """Peak learning rate of the task's recipe, and the range that recipes use."""
+    rate = PRESETS["recipe"][run.plan.task]["full" if run.plan.trains_base else "peft"]
+    task, low, high = run.plan.task, f"{rate['low']:g}", f"{rate['high']:g}"
+    return rate["rate"], run.say("rate", task=task, method=run.plan.method, low=low, high=high)
+
+
+def _preference(run: Run, beta: str) -> dict[str, tuple[Any, str]]:
+    """What a loss on preferences needs beside its data, under the tool's key for it."""
+    recipe = PRESETS["recipe"][run.plan.task]
+    asked = {beta: recipe.get("beta"), "simpo_gamma": recipe.get("gamma")}
+    return {key: (value, run.say("no-memory")) for key, value in asked.items() if value is not None}
+
+
+# Base models whose chat template is in a sibling with the same vocabulary: start of the repository's name -> ending of
+# the sibling's, and what axolotl and LLaMA-Factory call the template.
+SIBLINGS = {"meta-llama/Llama-3": ("-Instruct", "llama3"), "meta-llama/Meta-Llama-3": ("-Instruct", "llama3")}
+TEMPLATE_TASKS = ("sft", "reward")  # whose TRL trainers take a template; the others start from a tuned model
+FALLBACK = "chatml"  # turns in plain words, which any tokenizer can write
+
+
+def _chat(run: Run, tool: str) -> dict[str, tuple[Any, str]]:
+    """The chat template that conversations are written with, where the model's own may be missing: a base has none."""
+    repository = run.weights or ""
+    tuned = not repository or is_tuned(repository)
+    ending, name = next((found for start, found in SIBLINGS.items() if repository.startswith(start)), ("", ""))
+    if run.plan.task == "pretrain":
+        return {}
+    if tool == "llama-factory":
+        return {"template": (name or "default", run.say("template"))}
+    if tool == "axolotl":
+        return {"chat_template": (f"tokenizer_default_fallback_{name or FALLBACK}", run.say("fallback"))}
+    if tool != "trl" or tuned:
+        return {}
+    if ending and run.plan.task in TEMPLATE_TASKS:
+        return {"chat_template_path": (repository + ending, run.say("sibling"))}
+    return {}
 
 
 def _evaluates(run: Run) -> tuple[str, str]:
@@ -120,7 +166,7 @@ def _trl(run: Run) -> dict[str, tuple[Any, str]]:
     strategy, why = _evaluates(run)
     extras: dict[str, tuple[Any, str]] = {
         "datasets": ([{"path": "json", "data_files": "data/train.jsonl"}], run.say("yours")),
-        "learning_rate": (_learning_rate(run), run.say("no-memory")),
+        "learning_rate": _learning_rate(run),
         "lr_scheduler_type": ("cosine", ""),
         "warmup_steps": (0.03, ""),
         "eval_strategy": (strategy, why),
@@ -135,14 +181,14 @@ def _trl(run: Run) -> dict[str, tuple[Any, str]]:
         extras["lora_alpha"] = (2 * run.plan.lora.rank, run.say("no-memory"))
     if run.plan.parallel.strategy.startswith("fsdp"):
         extras |= _sharding_extras(run)
-    return extras
+    return extras | _preference(run, "beta")
 
 
 def _axolotl(run: Run) -> dict[str, tuple[Any, str]]:
     kind = "chat_template" if run.plan.task in ("sft", "grpo") else "chat_template.default"
     extras: dict[str, tuple[Any, str]] = {
         "datasets": ([{"path": "data/train.jsonl", "ds_type": "json", "type": kind}], run.say("yours")),
-        "learning_rate": (_learning_rate(run), run.say("no-memory")),
+        "learning_rate": _learning_rate(run),
         "lr_scheduler": ("cosine", ""),
         "warmup_ratio": (0.03, ""),
         "logging_steps": (10, ""),
@@ -156,7 +202,7 @@ def _axolotl(run: Run) -> dict[str, tuple[Any, str]]:
         extras["lora_alpha"] = (2 * run.plan.lora.rank, run.say("no-memory"))
     if run.plan.parallel.ep > 1:
         extras["plugins"] = (["axolotl.integrations.expert_parallel.ExpertParallelPlugin"], "")
-    return extras | _sharding_extras(run)
+    return extras | _preference(run, "rl_beta") | _sharding_extras(run)
 
 
 def _sharding_extras(run: Run) -> dict[str, tuple[Any, str]]:
@@ -188,8 +234,7 @@ def _llama_factory(run: Run) -> dict[str, tuple[Any, str]]:
         "do_train": (True, ""),
         "dataset": ("mine", run.say("yours")),
         "dataset_dir": ("data", ""),
-        "template": ("default", run.say("yours")),
-        "learning_rate": (_learning_rate(run), run.say("no-memory")),
+        "learning_rate": _learning_rate(run),
         "lr_scheduler_type": ("cosine", ""),
         "warmup_steps": (0.03, ""),
         "eval_strategy": (strategy, why),
@@ -199,7 +244,7 @@ def _llama_factory(run: Run) -> dict[str, tuple[Any, str]]:
     }
     if run.plan.has_lora:
         extras["lora_alpha"] = (2 * run.plan.lora.rank, run.say("no-memory"))
-    return extras | _sharding_extras(run)
+    return extras | _preference(run, "pref_beta") | _sharding_extras(run)
 
 
 def _torchtune(run: Run) -> dict[str, tuple[Any, str]]:
@@ -241,7 +286,7 @@ def _torchtune(run: Run) -> dict[str, tuple[Any, str]]:
         "dataset.conversation_style": ("openai", ""),
         "seed": (None, ""),
         "shuffle": (True, ""),
-        "optimizer.lr": (_learning_rate(run), run.say("no-memory")),
+        "optimizer.lr": _learning_rate(run),
         "max_steps_per_epoch": (None, ""),
         "metric_logger._component_": ("torchtune.training.metric_logging.DiskLogger", ""),
         "metric_logger.log_dir": ("checkpoints/logs", ""),
@@ -362,10 +407,15 @@ def _dataset_info(task: str) -> dict[str, Any]:
     return info | {"columns": {"messages": "messages"} | ({"kto_tag": "label"} if task == "kto" else {})}
 
 
+def _licence(run: Run) -> tuple[str, ...]:
+    return (run.say("gated", model=run.weights),) if run.gated else ()
+
+
 def _shell(run: Run, tool: str) -> str:
     lines = [
         "#!/bin/sh",
         *(f"# {line}".rstrip() for line in header(run, [])),
+        *(f"# {line}" for line in _licence(run)),
         f"# {run.say('install', command='pip install ' + packages(run, tool))}",
         "set -u",
         "mkdir -p checkpoints",

@@ -26,6 +26,7 @@ def bundle(data: Data, as_of: datetime.date) -> str:
         "gpus": [public(schema.GPUS, row) for row in _sorted(data.gpus)],
         "models": [
             public(schema.MODELS, row, ("id", "name", "family", "hf_id", "published_parameters"))
+            | ({"gated": True} if row.values["gated"] else {})
             | {"config": data.configs[row.values["id"]].values["config"]}
             for row in _sorted(data.models)
         ],
