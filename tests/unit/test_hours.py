@@ -31,10 +31,11 @@ def resolved(**request: object):
 def test_training_tokens():
     # 10,000 examples × 350 tokens × 3 epochs = 10.5 million.
     assert training_tokens(resolved()[0], 4) == 10_500_000
-    # Pairs are two rows each.
-    assert training_tokens(resolved(task="dpo")[0], 4) == 21_000_000
-    # GRPO: 8 completions of 512 + 512 tokens for each of 10,000 prompts, 3 epochs.
-    assert training_tokens(resolved(task="grpo")[0], 4) == 3 * 10_000 * 8 * 1024
+    # Pairs are two rows each; preferences are trained for one epoch.
+    assert training_tokens(resolved(task="dpo")[0], 4) == 7_000_000
+    assert training_tokens(resolved(task="dpo", dataset={"epochs": 3})[0], 4) == 21_000_000
+    # GRPO: 8 completions of 512 + 512 tokens for each of 10,000 prompts, as many times as asked.
+    assert training_tokens(resolved(task="grpo", dataset={"epochs": 3})[0], 4) == 3 * 10_000 * 8 * 1024
 
 
 def test_optimizer_steps():
