@@ -39,12 +39,12 @@ def __getattr__(name: str) -> object:
     return found
 
 
-def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
+def read_config(config: dict[str, Any], tool: str, method: str | None = None) -> dict[str, Any]:
     """The request that a tool's file means; see `ajuste.tool_files.read_config`."""
     # Imported when asked for: the page's first answer does not wait for the tools' tables.
     from .tool_files import read_config as read
 
-    return read(config, tool)
+    return read(config, tool, method)
 
 
 def run_files(

@@ -7,6 +7,7 @@ the network: the catalog comes with the package.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -15,7 +16,9 @@ from typing import Any, NoReturn
 from . import Catalog, RequestError, __version__, estimate, estimate_json, load_catalog, read_config
 from .catalog import find_model
 from .cli_text import LANGUAGES, Screen, packed_path, progress, system_language, usage_error
+from .contract import DEEPEST, is_deep
 from .errors import near_matches
+from .tool_files import PARTIAL
 
 FITS, FAULT, BAD_REQUEST, TIGHT, DOES_NOT_FIT = 0, 1, 2, 3, 4
 EXIT = {"fits": FITS, "tight": TIGHT, "no": DOES_NOT_FIT}
@@ -30,6 +33,10 @@ class UsageError(Exception):
 def main(words: list[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0 fits, 3 tight, 4 does not fit, 2 bad request, 1 our fault."""
     words = list(sys.argv[1:] if words is None else words)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="replace"
+        )  # a terminal without our letters shows a question mark, not a traceback
     if words and (words[0] == "-" or words[0].lstrip().startswith("{")):
         words = ["estimate", "--json", *words]  # a request alone is answered as the contract says
     language = _language(words)
@@ -153,7 +160,10 @@ def _catalog(options: argparse.Namespace, screen: Screen) -> Catalog:
     path = options.catalog or packed_path("catalog.json")
     if path is None:
         raise UsageError(screen.say("no-catalog"))
-    return load_catalog(_text(path, screen))
+    catalog = load_catalog(_text(path, screen))
+    if not catalog.models or not catalog.gpus:
+        raise UsageError(screen.say("empty-catalog", name=path))
+    return catalog
 
 
 def _text(name: str, screen: Screen) -> str:
@@ -189,19 +199,42 @@ def _table(name: str, screen: Screen) -> dict[str, Any]:
     text = name if name.lstrip().startswith("{") else _text(name, screen)
     try:
         table = json.loads(text)
+    except RecursionError:
+        raise UsageError(screen.say("unreadable", name=_short(name), why=screen.say("deep"))) from None
     except ValueError as broken:
         try:
-            import yaml
+            table = _yaml(text, screen)
         except ImportError:
             raise UsageError(screen.say("no-yaml", name=name)) from None
-        try:
-            table = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except ValueError as error:
             why = broken if text.lstrip().startswith("{") else str(error).replace("\n", " ")
-            raise UsageError(screen.say("unreadable", name=name, why=why)) from None
+            raise UsageError(screen.say("unreadable", name=_short(name), why=why)) from None
     if not isinstance(table, dict):
         raise UsageError(screen.say("unreadable", name=name, why=type(table).__name__))
+    if is_deep(table):
+        raise UsageError(screen.say("unreadable", name=_short(name), why=screen.say("deep")))
     return table
+
+
+def _yaml(text: str, screen: Screen) -> Any:
+    """A YAML text. Raises ValueError that says why it is none, as soon as it is too deep: the library would recurse."""
+    import yaml
+
+    class Shallow(yaml.SafeLoader):  # type: ignore[misc]
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.depth += 1
+            if self.depth > 2 * DEEPEST:
+                raise ValueError(screen.say("deep"))
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+    try:
+        return yaml.load(text, Loader=Shallow)
+    except yaml.YAMLError as error:
+        raise ValueError(error) from None
 
 
 def tool_of(table: dict[str, Any]) -> str | None:
@@ -244,19 +277,40 @@ def _request(options: argparse.Namespace, screen: Screen) -> tuple[dict[str, Any
     """The request that files and options make together, the later over the earlier; and how each file was read."""
     request: dict[str, Any] = {}
     readings = []
-    for name in (*options.files, *options.config):
-        table = _table(name, screen)
-        tool = options.tool or tool_of(table)
-        if tool == "request":
-            _lay(request, table)
-        elif tool == "model":
-            request["model"] = table
-        elif tool is None:
-            raise UsageError(screen.say("whose", name=name))
-        else:
-            reading = read_config(table, tool)
+    said = _said(options)
+    files = [_file(name, options, screen) for name in (*options.files, *options.config)]
+    # What a launcher's file says of precision depends on what it launches, wherever that is said.
+    read = [None if tool in PARTIAL else _read(table, tool) for table, tool in files]
+    methods = [one["request"].get("method") for one in (*filter(None, read), {"request": said})]
+    method = next((one for one in reversed(methods) if isinstance(one, str)), None)
+    for (table, tool), one in zip(files, read, strict=True):
+        reading = one or read_config(table, tool, method)
+        if "drivers" in reading:
             readings.append(reading)
-            _lay(request, reading["request"])
+        _lay(request, reading["request"])
+    _lay(request, said)
+    return request, readings
+
+
+def _file(name: str, options: argparse.Namespace, screen: Screen) -> tuple[dict[str, Any], str]:
+    """A file as a table, and whose it is."""
+    table = _table(name, screen)
+    tool = options.tool or tool_of(table)
+    if tool is None:
+        raise UsageError(screen.say("whose", name=name))
+    return table, tool
+
+
+def _read(table: dict[str, Any], tool: str) -> dict[str, Any]:
+    """What a file says: a request and a config.json as they are, a tool's as its reader says."""
+    if tool == "request":
+        return {"request": table}
+    return {"request": {"model": table}} if tool == "model" else read_config(table, tool)
+
+
+def _said(options: argparse.Namespace) -> dict[str, Any]:
+    """The request's fields that options say."""
+    request: dict[str, Any] = {}
     for name in ("model", "method", "gpu"):
         if getattr(options, name, None):
             request[name] = getattr(options, name)
@@ -266,13 +320,13 @@ def _request(options: argparse.Namespace, screen: Screen) -> tuple[dict[str, Any
             raise UsageError(f"--set {word}: FIELD=VALUE")
         try:
             parsed = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             parsed = value
         inner: Any = parsed
         for step in reversed(field.split(".")):
             inner = {step: inner}
         _lay(request, inner)
-    return request, readings
+    return request
 
 
 def _lay(under: dict[str, Any], over: dict[str, Any]) -> None:
@@ -297,8 +351,13 @@ def _answer(
     _lay(request, more)
     options.model = request.get("model")
     catalog = _catalog(options, screen)
+    for row in (row for reading in readings for row in reading["ignored"] if row.get("unread")):
+        said = screen.say("unread", key=row["key"], value=_short(row["value"]))
+        print(f"{said} {row['reason'][screen.language]}", file=sys.stderr)
     if options.json:
         text = estimate_json(json.dumps(request), catalog)
+        if readings:  # an answer to files says what became of their lines; the rest is the contract's, byte for byte
+            text = f'{text[:-1]},"files":{json.dumps(readings, ensure_ascii=False, separators=(",", ":"))}}}'
         screen.line(text)
         answer: dict[str, Any] = json.loads(text)
         return (answer if answer["ok"] else None), catalog, readings
@@ -712,3 +771,7 @@ def _export(options: argparse.Namespace, screen: Screen) -> int:
             file=sys.stderr,
         )
     return EXIT[_verdict(answer)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -135,9 +135,23 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "refused-address": {"es": "el servidor contestó {code}", "en": "the server answered {code}"},
     "no-yaml": {"es": "{name} es YAML: instala pyyaml.", "en": "{name} is YAML: install pyyaml."},
+    "deep": {
+        "es": "hay tablas o listas demasiado metidas unas en otras, o una dentro de sí misma",
+        "en": "tables or lists lie too deep in one another, or one in itself",
+    },
+    "unread": {
+        "es": "No se entendió «{key}: {value}»; va lo de fábrica.",
+        "en": "“{key}: {value}” was not understood; a default stands in its place.",
+    },
     "no-catalog": {
-        "es": "Falta el catálogo: «make build» lo hace, o di --catalog.",
-        "en": "There is no catalog: “make build” makes it, or say --catalog.",
+        "es": "Falta el catálogo: en un clon del repositorio lo hace «make build»; si no, reinstala ajuste (el paquete "
+        "lo trae) o dilo con --catalog.",
+        "en": "There is no catalog: in a clone of the repository “make build” makes it; else reinstall ajuste (the "
+        "package brings it) or say --catalog.",
+    },
+    "empty-catalog": {
+        "es": "El catálogo {name} no tiene modelos o GPU: dile otro a --catalog, o déjalo fuera.",
+        "en": "The catalog {name} has no models or no GPUs: give --catalog another one, or leave it out.",
     },
     "whose": {
         "es": "{name}: no sé de qué herramienta es; di --tool.",

@@ -52,14 +52,17 @@ def tool_of(config: dict[str, Any]) -> str:
 
 
 def _config(asked: dict[str, Any], _catalog: Catalog) -> dict[str, Any]:
-    """`{"config": …, "tool": … or null}` → the request that the file means, and what became of its lines."""
+    """`{"config": …, "tool": …, "method": …, the last two or null}` → the file's request, and what became of its lines.
+
+    `method` is the question's own: what a launcher's file says of precision depends on it.
+    """
     from .tool_files import PARTIAL, read_config
 
     config = asked.get("config")
     if not isinstance(config, dict):
         raise RequestError("wrong-type", "config", config, "{…}")
     tool = asked.get("tool") or tool_of(config)
-    read: dict[str, Any] = significant(read_config(config, tool))
+    read: dict[str, Any] = significant(read_config(config, tool, asked.get("method")))
     return {"ok": True, "tool": tool, "partial": tool in PARTIAL, **read}
 
 

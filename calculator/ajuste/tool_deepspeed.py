@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .contract import FULL_METHODS
-from .tool_rules import ZERO, ZEROED, Linked, Rows, Rule, Same
+from .tool_rules import PEFT, ZERO, ZEROED, Linked, Rows, Rule, Same
 
 ZERO_RULES: tuple[Rule, ...] = (
     Rows(
@@ -57,6 +57,14 @@ DEEPSPEED: tuple[Rule, ...] = (
         ("bf16.enabled", "fp16.enabled"),
         ((("bf16-master",), (True, None)), (("fp16-mixed",), (None, True))),
         when=(("method", (*FULL_METHODS, None)),),
+    ),
+    # Of a frozen base it is the dtype alone. Not written: the engine stops where the trainer's file says another one.
+    Rows(
+        ("base_dtype",),
+        ("bf16.enabled", "fp16.enabled"),
+        ((("bf16",), (True, None)), (("fp16",), (None, True))),
+        when=PEFT,
+        older=True,
     ),
     Rows(
         ("optimizer",),

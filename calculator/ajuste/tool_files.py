@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .contract import REQUEST, Field, check_value
-from .errors import RequestError, shorten
+from .contract import DEEPEST, REQUEST, Field, check_value, is_deep
+from .errors import RequestError, near_matches, shorten
 from .peft import named_by
 from .plan import NESTED, Plan
 from .tool_deepspeed import SHIPPED_DEEPSPEED
@@ -24,6 +24,7 @@ TOOLS = tuple(TABLES)
 # Presets of defaults that a file of the tool implies. A launcher's file says nothing of the trainer.
 FRAMEWORK = {name: name for name in TOOLS if name != "accelerate"}
 PARTIAL = ("deepspeed", "accelerate")  # a launcher's file: the rest of the plan is in the training file
+MOST_KEYS = 5000  # of a file, its tables unfolded: aliases of aliases multiply
 
 
 # ---------------------------------------------------------------------------------------------------- dotted names
@@ -38,6 +39,8 @@ def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
             flat.update(flatten(value, dotted + "."))
         else:
             flat[dotted] = value
+        if len(flat) > MOST_KEYS:
+            raise RequestError("out-of-range", "config", table, f"≤ {MOST_KEYS} keys")
     return flat
 
 
@@ -88,20 +91,23 @@ class _Reading(NamedTuple):
     unmatched: set[str]  # keys of a rule that applies and has no row for them
 
 
-def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
+def read_config(config: dict[str, Any], tool: str, method: str | None = None) -> dict[str, Any]:
     """The request that a tool's file means.
 
     Args:
         config: the file, parsed: axolotl's, LLaMA-Factory's or TRL's YAML, DeepSpeed's JSON, accelerate's YAML.
         tool: `axolotl`, `llama-factory`, `trl`, `deepspeed` or `accelerate`.
+        method: what a launcher's file launches, where that is known: `bf16` is the precision of full fine-tuning, and
+            the dtype of a frozen base.
 
     Returns:
         `request`: the fields of the contract that the file decides; a launcher's file has no model and no method.
-        `ignored`: keys that decide nothing, each `{"key", "value", "reason": {"es", "en"}}`.
+        `ignored`: keys that decide nothing, each `{"key", "value", "reason": {"es", "en"}}`; with `"unread": true`
+            where the value was not understood, so that a default stands in its place.
         `drivers`: the lines that decide memory or time, each `{"key", "value", "fields"}`, in the table's order.
 
     Raises:
-        RequestError: the tool is unknown or the file is not a table.
+        RequestError: the tool is unknown, the file is no table or too deep, or it trains what is not counted.
 
     >>> read = read_config({"base_model": "Qwen/Qwen3-8B", "sequence_len": 4096, "wandb_project": "mine"}, "axolotl")
     >>> read["request"]["sequence_length"], read["ignored"][0]["key"]
@@ -111,15 +117,18 @@ def read_config(config: dict[str, Any], tool: str) -> dict[str, Any]:
         raise RequestError("unknown-value", "tool", tool, " | ".join(TABLES))
     if not isinstance(config, dict):
         raise RequestError("wrong-type", "config", config, "{…}")
+    if is_deep(config):
+        raise RequestError("out-of-range", "config", config, f"≤ {DEEPEST} × {{…}}")
     prepared = _prepare(config)
     file = {str(key): value for key, value in flatten(prepared).items() if value is not None and value != ""}
-    reading = _Reading(file, {}, {}, {}, set())
+    launched = {"method": method} if method and tool in PARTIAL else {}
+    reading = _Reading(file, dict(launched), {}, {}, set())
     for rule in TABLES[tool]:
         if _holds(rule.when, reading.found):
             _read(rule, reading)
     _read_name(reading)
     _fill_in(tool, reading)
-    request: dict[str, Any] = nest(reading.found)
+    request: dict[str, Any] = nest({field: value for field, value in reading.found.items() if field not in launched})
     if tool in FRAMEWORK:
         request["framework"] = FRAMEWORK[tool]
     return {"request": request, "ignored": _ignored(tool, reading), "drivers": list(reading.drivers.values())}
@@ -177,7 +186,18 @@ def _read_rows(rule: Rows, reading: _Reading) -> None:
             named = [(field, value) for field, value in zip(rule.fields, fields, strict=True) if value is not ANY]
             _accept(reading, tuple(field for field, _ in named), tuple(value for _, value in named), tuple(present))
             return
+    if rule.fields[0] == "task" or rule.fields == ("method", "quantization"):
+        _refuse_job(rule, reading.file)
     reading.unmatched.update(present)
+
+
+def _refuse_job(rule: Rows, file: dict[str, Any]) -> None:
+    """A task or a method by a name that is not counted: a default in its place would answer for another job."""
+    said = file.get(rule.keys[0])
+    columns = [row[0] if isinstance(row[0], tuple) else (row[0],) for _, row in rule.rows]
+    names = sorted({name for column in columns for name in column if isinstance(name, str)})
+    if isinstance(said, str) and names and not any(_matches(name, said) for name in names):
+        raise RequestError("unknown-value", rule.keys[0], said, " | ".join(names), near_matches(said, names))
 
 
 def _silent(expected: object) -> bool:
@@ -298,7 +318,10 @@ def _ignored(tool: str, reading: _Reading) -> list[dict[str, Any]]:
             reason = REASONS["depends"]
         else:
             reason = reason_of(tool, key, value)
-        rows.append({"key": key, "value": value if _is_plain(value) else shorten(value), "reason": reason})
+        row = {"key": key, "value": value if _is_plain(value) else shorten(value), "reason": reason}
+        told = (REASONS["auto"], REASONS["fraction"])
+        unread = (key in reading.faults or key in reading.unmatched) and reason not in told
+        rows.append({**row, "unread": True} if unread else row)
     return rows
 
 

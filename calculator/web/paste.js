@@ -14,6 +14,19 @@ import { renderConfig, renderDiagnosis } from "./reading.js";
  * @property {(read: {request: object, partial: boolean}) => void} adopt takes a file's question over
  */
 
+const DEEPEST = 40; // tables in tables: a configuration has five at most
+const MOST = 100_000; // values, each as often as an alias puts it somewhere
+
+/**
+ * Whether a parsed file is deeper or larger than any configuration, through its aliases or into itself.
+ * @param {unknown} value
+ * @returns {boolean}
+ */
+function isDeep(value, depth = 0, seen = { count: 0 }) {
+  if (++seen.count > MOST || depth > DEEPEST) return true;
+  return typeof value === "object" && value !== null && Object.values(value).some((inner) => isDeep(inner, depth + 1, seen));
+}
+
 export class Paste {
   /**
    * @param {ParentNode} root
@@ -54,10 +67,13 @@ export class Paste {
     let config;
     try {
       config = load(text, { schema: YAML11_SCHEMA }); // as PyYAML reads it; JSON is YAML too
+      if (isDeep(config)) throw new RangeError(); // what holds itself cannot be sent
     } catch (error) {
-      throw Object.assign(new SyntaxError(), { reason: /** @type {any} */ (error).reason ?? error });
+      const reason = /** @type {any} */ (error).reason ?? this.view.say("tools.deep");
+      throw Object.assign(new SyntaxError(), { reason });
     }
-    return this.engine.call("config", { config, tool: null });
+    const asked = /** @type {{method?: string} | null} */ (this.owner.request());
+    return this.engine.call("config", { config, tool: null, method: asked?.method ?? null });
   }
 
   /** @param {string} message */

@@ -316,3 +316,110 @@ def test_a_fault_of_ours_is_one_sentence(run, monkeypatch):
     assert err.count("\n") == 1
     assert "ZeroDivisionError, test_cli.py:" in err
     assert "send us this request" in err
+
+
+LORA_FILE = "model_name_or_path: Qwen/Qwen3-8B\nfinetuning_type: lora\nstage: sft\ncutoff_len: 1024\nbf16: true\n"
+ZERO_FILE = '{"bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}'
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    """Write a file and return its path."""
+
+    def write(name: str, text: str) -> str:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (["lf.yaml", "ds.json"], {"method": "lora", "base_dtype": "bf16", "sequence_length": 1024}),
+        (["ds.json", "lf.yaml"], {"method": "lora", "base_dtype": "bf16", "sequence_length": 1024}),
+        (["ds.json", "--model", "qwen3-8b", "--method", "qlora"], {"base_dtype": "bf16", "precision": None}),
+        (["ds.json", "--model", "qwen3-8b", "--set", "method=lora"], {"base_dtype": "bf16", "precision": None}),
+        (["ds.json", "--model", "qwen3-8b", "--method", "full"], {"precision": "bf16-master"}),
+        (["half.json", "--model", "qwen3-8b", "--method", "lora"], {"base_dtype": "fp16", "precision": None}),
+    ],
+    ids=str,
+)
+def test_bf16_of_a_deepspeed_file_is_the_bases_or_the_trainings(run, written, words: list[str], asked: dict):
+    """LoRA with a DeepSpeed file is the commonest pair there is: `precision` is full fine-tuning's alone."""
+    half = ZERO_FILE.replace("bf16", "fp16")
+    files = {"lf.yaml": LORA_FILE, "ds.json": ZERO_FILE, "half.json": half}
+    paths = [written(word, files[word]) if word in files else word for word in words]
+    code, out, err = run("estimate", "--json", *paths)
+    assert code != 2, err + out
+    plan = json.loads(out)["plan"]
+    assert plan["parallel"]["strategy"] == "zero2"
+    assert {name: plan[name] for name in asked} == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("base_model: x\na: &a\n  b: *a\n", "in itself"),
+        ("base_model: x\na: " + "[" * 20_000 + "]" * 20_000, "too deep"),
+        ("base_model: x\na:\n" + "".join(" " * i + "k:\n" for i in range(1, 800)), "too deep"),
+        ('{"base_model": ' + "[" * 200_000 + "]" * 200_000 + "}", "too deep"),
+        (
+            "base_model: x\na0: &a0 {x: 1}\n"
+            + "".join(f"a{i}: &a{i} {{{', '.join(f'k{j}: *a{i - 1}' for j in range(10))}}}\n" for i in range(1, 15)),
+            "5000 keys",
+        ),
+        ("base_model: x\nday: 2026-13-45\n", "cannot be read"),
+    ],
+    ids=["cycle", "lists", "maps", "JSON", "aliases of aliases", "no such day"],
+)
+def test_a_file_too_deep_is_refused_at_once(run, written, text: str, says: str):
+    code, _, err = run("estimate", written("a.yaml", text))
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_a_value_that_is_not_understood_is_said_aloud(run, written):
+    text = "base_model: Qwen/Qwen3-8B\nadapter: lora\nmicro_batch_size: two\nsequence_len: 4k\nwandb_project: mine\n"
+    path = written("axolotl.yaml", text)
+    assert "“micro_batch_size: two” was not understood" in run("estimate", path)[2]
+    code, out, err = run("estimate", "--json", path)
+    assert code != 2
+    assert "“sequence_len: 4k” was not understood" in err
+    ignored = json.loads(out)["files"][0]["ignored"]
+    assert {row["key"]: row.get("unread", False) for row in ignored} == {
+        "micro_batch_size": True,
+        "sequence_len": True,
+        "wandb_project": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (LORA_FILE.replace("sft", "ppo"), '“stage” does not take "ppo"'),
+        (LORA_FILE.replace("lora", "oft"), '“finetuning_type” does not take "oft"'),
+        ("base_model: Qwen/Qwen3-8B\nadapter: lora\nrl: ppo\n", '“rl” does not take "ppo"'),
+    ],
+)
+def test_a_job_that_is_not_counted_is_refused(run, written, text: str, says: str):
+    """No default task or method answers for another one."""
+    code, _, err = run("estimate", written("a.yaml", text))
+    assert code == 2
+    assert says in err
+
+
+def test_a_catalog_without_models_is_no_verdict(run, written):
+    code, out, err = run("estimate", *QLORA, "--catalog", written("empty.json", "{}"), catalog=False)
+    assert (code, out) == (2, "")
+    assert "has no models" in err
+
+
+def test_the_module_runs_and_a_narrow_terminal_is_no_traceback(catalog_file: str):
+    """`python -m ajuste.cli` is what people try first; some terminals are ASCII."""
+    command = [sys.executable, "-m", "ajuste.cli", "estimate", *QLORA, "--lang", "es", "--catalog", catalog_file]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "pico en p?rdida" in done.stdout
