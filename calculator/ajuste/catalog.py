@@ -260,7 +260,7 @@ def day_number(date: str) -> int:
     importing datetime costs the browser more than these lines.
     """
     parts = date.split("-")
-    if not 1 <= len(parts) <= 3 or any(not part.isdigit() for part in parts) or len(parts[0]) != 4:
+    if not 1 <= len(parts) <= 3 or any(not (part.isascii() and part.isdigit()) for part in parts) or len(parts[0]) != 4:
         raise ValueError(date)
     year, month, day = (int(part) for part in parts + ["1"] * (3 - len(parts)))
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

@@ -271,6 +271,8 @@ def check_value(field: Field, value: Any, name: str) -> Any:
     if kind == "number" and "number" not in field.types and value == value // 1 and abs(value) < 2**53:
         # 2048.0 is how some callers write 2048.
         value, kind = int(value), "integer"
+    if kind == "not-finite" and value == value and {"integer", "number"} & set(field.types):
+        raise RequestError("out-of-range", name, value, accepted_text(field))  # 1e999, or more digits than are read
     if kind not in field.types:
         raise RequestError("wrong-type", name, value, accepted_text(field))
     if kind in ("integer", "number"):

@@ -121,7 +121,7 @@ def shorten(value: object, limit: int = 60) -> str:
         # str() of an integer of more than 4,300 digits raises: such a number is named by its size.
         return str(value) if value.bit_length() <= 256 else f"2^{value.bit_length() - 1}…"
     if isinstance(value, float):
-        return repr(value)
+        return repr(value).replace("inf", "∞")
     if isinstance(value, dict):
         return "{…}"
     if isinstance(value, (list, tuple)):

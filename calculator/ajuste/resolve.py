@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .architecture import Architecture, read_architecture
@@ -26,10 +27,12 @@ from .peft import (
     targets_head,
 )
 from .plan import NESTED, Parallel, Plan
+from .wanted import REGION_GROUPS, in_region
 
 # Keys of a preset's table that are conditions, not fields.
 TASKS = ("sft", "pretrain", *PREFERENCE_TASKS, "grpo")
 CONDITIONS = ("full", "peft", "low-rank", "quantized", "int8", "before", *TASKS)
+FIRST_DAY, LAST_DAY = "2020-01-01", "2099-12-31"  # of `as_of`: before, none of these GPUs could be rented
 WEIGHT_DTYPE = {
     "bf16": "bf16",
     "bf16-master": "bf16",
@@ -443,11 +446,40 @@ def _refuse_job(values: dict[str, Any], asked: dict[str, Any]) -> None:
         for name, accepted in limits.items():
             if values["job"][name] is None:
                 raise RequestError("missing", f"job.{name}", accepted=accepted)
-    if values["as_of"] is not None:
-        try:
-            day_number(values["as_of"])
-        except ValueError:
-            raise RequestError("wrong-type", "as_of", values["as_of"], "2026-11-30") from None
+    _refuse_dates_and_releases(asked)
+
+
+def _refuse_dates_and_releases(asked: dict[str, Any]) -> None:
+    """A date that is none, or of a time without these GPUs; a release that no package could have."""
+    if (day := asked.get("as_of")) is not None:
+        if not _is_date(day) or len(day) != len(FIRST_DAY):
+            raise RequestError("wrong-type", "as_of", day, '"2026-11-30"')
+        if not FIRST_DAY <= day <= LAST_DAY:
+            raise RequestError("out-of-range", "as_of", day, f"{FIRST_DAY} … {LAST_DAY}")
+    if not _is_release(asked.get("transformers", "5")):
+        raise RequestError("wrong-type", "transformers", asked["transformers"], '"4.48" | "5.0.1"')
+    version = asked.get("framework_version")
+    if version is not None and not _is_release(version) and not _is_date(version):
+        raise RequestError("wrong-type", "framework_version", version, '"0.21.0" | "2026-03"')
+
+
+def _is_date(text: str) -> bool:
+    try:
+        day_number(text)
+    except ValueError:
+        return False
+    return text.isascii()
+
+
+def _is_release(text: str) -> bool:
+    """Whether a text can be a package's release: numbers between dots, whatever follows them (`v5.0.dev0`, `4.57+cu`).
+
+    >>> [_is_release(text) for text in ("4.48", "v5.0.dev0", "banana", "-4", "4 or so", "2026-13")]
+    [True, True, False, False, False, False]
+    """
+    first = text.removeprefix("v").split(".", 1)[0]
+    known = all(c.isalnum() or c in ".+-_" for c in text)
+    return text.isascii() and known and first.isdigit()
 
 
 def _refuse_as_peft(plan: Plan, architecture: Architecture) -> None:
@@ -492,12 +524,28 @@ def _refuse_targets(plan: Plan, architecture: Architecture) -> None:
 
 
 def check_filters(plan: Plan, catalog: Catalog) -> None:
-    """Providers of the filters must exist: a misspelt one would silently leave no offer."""
-    for provider in plan.filters.providers:
-        if catalog.providers and provider not in catalog.providers:
-            near = near_matches(provider, catalog.providers)
-            accepted = " | ".join(list(catalog.providers)[:12]) + " …"
-            raise RequestError("unknown-value", "filters.providers", provider, accepted, near)
+    """Providers, kinds and regions of the filters must exist: a misspelt one would silently leave no offer."""
+    kinds = {row["kind"]: None for row in catalog.providers.values() if row.get("kind")}
+    for name, words, known in (
+        ("providers", plan.filters.providers, catalog.providers),
+        ("kinds", plan.filters.kinds, kinds),
+    ):
+        for word in words:
+            if known and word not in known:
+                raise _unknown_filter(name, word, known)
+    if not catalog.offers:
+        return
+    regions = {offer.region: None for offer in catalog.offers if offer.region}
+    for region in plan.filters.regions:
+        wanted = region.lower()
+        if wanted not in REGION_GROUPS and not any(in_region(one, wanted) for one in regions):
+            raise _unknown_filter("regions", region, [*REGION_GROUPS, *regions])
+
+
+def _unknown_filter(name: str, word: str, known: Iterable[str]) -> RequestError:
+    some = list(dict.fromkeys(known))
+    accepted = " | ".join(some[:12]) + " …" * (len(some) > 12)
+    return RequestError("unknown-value", f"filters.{name}", word, accepted, near_matches(word, some))
 
 
 # --------------------------------------------------------------------------------------------------- plan

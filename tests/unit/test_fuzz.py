@@ -88,7 +88,9 @@ def inconsistent() -> list[tuple[str, dict]]:
         ("gpu", {"gpu": "rtx-9090-1tb"}),
         ("gpu", {"mode": "have-gpu"}),
         ("job.budget_usd", {"mode": "have-budget"}),
-        ("as_of", {"as_of": "2026-13-01"}),
+        *[("as_of", {"as_of": day}) for day in ("2026-13-01", "2026-11", "٢٠٢٦-01-01", "0001-01-01", "9999-01-01")],
+        *[("transformers", {"transformers": text}) for text in ("banana", "-4", "v", "4 or 5", "２.0")],
+        *[("framework_version", {"framework_version": text}) for text in ("main", "2026-13", "-1")],
         ("model", {"model": "llama-99b"}),
     ]
     return [(field, GOOD | change) for field, change in pairs]

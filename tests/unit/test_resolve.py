@@ -1,5 +1,7 @@
 """Defaults, where they come from, and what follows from what."""
 
+import json
+
 import pytest
 
 import ajuste
@@ -219,3 +221,31 @@ def test_peft_wants_both_halves_of_fused_experts():
         assert plan(model=model, lora={"targets": targets}).lora.targets == tuple(targets)
     # Experts that are modules of their own carry them apart.
     assert plan(model=model, transformers="4.57", lora={"targets": ["gate_proj"]}).lora.targets == ("gate_proj",)
+
+
+@pytest.mark.parametrize("release", ["4.48", "v5.0.dev0", "5", "4.57.1+cu128"])
+def test_releases_as_packages_write_them(release: str):
+    assert plan(transformers=release, framework_version=release).transformers == release
+
+
+@pytest.mark.parametrize("day", ["2026-03", "2026-03-15"])
+def test_a_framework_by_its_day(day: str):
+    assert plan(framework_version=day).framework_version == day
+
+
+@pytest.mark.parametrize(
+    ("filters", "near"),
+    [({"kinds": ["neo-cloud"]}, "neocloud"), ({"regions": ["germny"]}, "Germany"), ({"providers": ["vasst"]}, "vast")],
+)
+def test_a_filter_that_nothing_is_called_is_refused(filters: dict, near: str, real):
+    error = ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora", "filters": filters}, real)["error"]
+    assert error["code"] == "unknown-value"
+    assert near in error["suggestions"]
+
+
+@pytest.mark.parametrize("number", ["1e999", "1" + "0" * 5000])
+def test_a_number_beyond_reading_is_too_large(number: str):
+    text = f'{{"model": "llama-3.1-8b", "method": "qlora", "sequence_length": {number}}}'
+    error = json.loads(ajuste.estimate_json(text, "{}"))["error"]
+    assert (error["code"], error["field"]) == ("out-of-range", "sequence_length")
+    assert "∞" in error["message"]["en"]
