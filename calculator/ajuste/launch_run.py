@@ -85,7 +85,7 @@ WORDS: dict[str, dict[str, str]] = {
         "en": "the model's chat template: LLaMA-Factory wants its name",
     },
     "one-of": {
-        "es": "Es un experimento de {count}, cada uno con su carpeta; todos: {hours} h, {cost} USD.",
+        "es": "Uno de {count} experimentos, cada uno en su carpeta; entre todos: {hours} h, {cost} USD.",
         "en": "One experiment of {count}, each in its own folder; all of them: {hours} h, USD {cost}.",
     },
     "as-written": {
@@ -93,8 +93,8 @@ WORDS: dict[str, dict[str, str]] = {
         "en": "The figures are of what this file runs, not of what was asked.",
     },
     "differs": {
-        "es": "OJO: las cifras son de lo que se pidió; tal como corre puede que no quepa.",
-        "en": "MIND: the figures are of what was asked; as it runs it may not fit.",
+        "es": "Ojo: las cifras son de lo que se pidió; tal como corre puede que no quepa.",
+        "en": "Mind: the figures are of what was asked; as it runs it may not fit.",
     },
     "no-memory": {"es": "no cambia la memoria", "en": "does not change memory"},
     "yours": {"es": "tuyo: cámbialo", "en": "yours: change it"},
@@ -228,8 +228,14 @@ def run_on_offer(
     run = Run(plan, name, offer, gpu, gpu.usable_gib, steps, seconds, interval, 0.0, disk, data, language)
     row = catalog.models.get(answer["model"]["id"], {})
     named = isinstance(asked_model, str) and "/" in asked_model
-    weights = str(asked_model).strip() if named else row.get("hf_id")
-    return run._replace(limit_hours=_limit(run), weights=weights, gated=bool(row.get("gated")))
+    published = row.get("hf_id")
+    weights = str(asked_model).strip() if named else published
+    gated = bool(row.get("gated")) and _owner(weights) == _owner(published)  # a copy elsewhere asks for nothing
+    return run._replace(limit_hours=_limit(run), weights=weights, gated=gated)
+
+
+def _owner(repository: str | None) -> str:
+    return (repository or "").lower().partition("/")[0]
 
 
 def _limit(run: Run) -> float:

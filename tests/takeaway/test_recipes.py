@@ -196,8 +196,9 @@ def test_names_say_whether_weights_were_tuned():
 def test_a_gated_model_says_where_its_licence_is_accepted(tool: str, catalog: Catalog):
     for text in files_of({"model": "llama-3.1-8b", "method": "lora"}, tool, catalog).values():
         assert "https://huggingface.co/meta-llama/Llama-3.1-8B and export HF_TOKEN" in text
-    if tool != "torchtune":
-        assert "HF_TOKEN" not in str(files_of({"model": "qwen2.5-7b", "method": "lora"}, tool, catalog))
+    for free in ("unsloth/Llama-3.1-8B", "/weights/Llama-3.1-8B", "qwen2.5-7b"):
+        if tool != "torchtune" or free != "qwen2.5-7b":
+            assert "HF_TOKEN" not in str(files_of({"model": free, "method": "lora"}, tool, catalog))
 
 
 def test_the_global_batch_is_said_to_be_what_the_file_multiplies_to(catalog: Catalog):
