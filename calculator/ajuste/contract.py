@@ -307,12 +307,15 @@ def is_deep(value: object) -> bool:
     """Whether objects and lists lie in one another more than `DEEPEST` deep."""
     level = [value]
     for _ in range(DEEPEST):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
-            if isinstance(inner, (dict, list))
-        ]
+        # Each object once: YAML's aliases put one into many places, and even into itself.
+        level = list(
+            {
+                id(inner): inner
+                for outer in level
+                for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+                if isinstance(inner, (dict, list))
+            }.values()
+        )
         if not level:
             return False
     return True
