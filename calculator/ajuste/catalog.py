@@ -43,6 +43,7 @@ class Gpu(NamedTuple):
     supports_flash_attention_2: bool | None
     supports_fp8: bool | None
     segment: str | None  # column `class`: datacenter | workstation | consumer
+    sibling_tflops: tuple[float, float] = (0.0, float("inf"))  # between them is what nobody measured: `beside_siblings`
 
     @property
     def is_ranked(self) -> bool:
@@ -50,7 +51,45 @@ class Gpu(NamedTuple):
         return self.vendor in ("NVIDIA", "AMD")
 
 
-GPU_COLUMNS = (*Gpu._fields[:-1], "class")
+GPU_COLUMNS = (*Gpu._fields[:-2], "class")
+# Figures of a data sheet of which more is never slower.
+FIGURES = (
+    "memory_bandwidth_gb_per_s", "bf16_dense_tflops", "fp16_dense_tflops", "fp32_tflops", "fp8_dense_tflops", "tdp_w"
+)  # fmt: skip
+
+
+def beside_siblings(gpus: dict[str, Gpu]) -> dict[str, Gpu]:
+    """Cards whose matrix products nobody measured, held between their measured siblings.
+
+    A sibling is of the same architecture, class and kind of memory, and better or worse in every figure of the data
+    sheet. A card is no slower than its worse ones, and reaches no larger share of its peak than its better ones.
+    """
+    half = {gpu.id: gpu.bf16_dense_tflops or gpu.fp16_dense_tflops for gpu in gpus.values()}
+    measured = [gpu for gpu in gpus.values() if gpu.gemm_measured_tflops and half[gpu.id]]
+    found = dict(gpus)
+    for gpu in gpus.values():
+        own = half[gpu.id]
+        if gpu.gemm_measured_tflops or not own:
+            continue
+        low, high = 0.0, float("inf")
+        for other in measured:
+            reached, peak = other.gemm_measured_tflops or 0.0, half[other.id] or 1.0
+            if is_sibling_at_least(gpu, other):
+                low = max(low, reached)
+            elif is_sibling_at_least(other, gpu):
+                high = min(high, reached * own / peak)
+        found[gpu.id] = gpu._replace(sibling_tflops=(low, max(low, high)))
+    return found
+
+
+def is_sibling_at_least(gpu: Gpu, other: Gpu) -> bool:
+    """Whether a card is of another's kind and at least as good in every figure of the data sheet."""
+
+    def kind(one: Gpu) -> tuple[object, ...]:
+        return one.architecture, one.segment, (one.memory_type or "").startswith("HBM")
+
+    pairs = [(getattr(gpu, name), getattr(other, name)) for name in FIGURES] if kind(gpu) == kind(other) else [(0, 1)]
+    return all(a == b or (a is not None and b is not None and a >= b) for a, b in pairs)
 
 
 class Offer(NamedTuple):
@@ -121,7 +160,7 @@ def _config(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _index(bundle: dict[str, Any]) -> Catalog:
-    gpus = {row["id"]: Gpu(*[row.get(name) for name in GPU_COLUMNS]) for row in bundle.get("gpus", ())}
+    gpus = beside_siblings({row["id"]: Gpu(*[row.get(name) for name in GPU_COLUMNS]) for row in bundle.get("gpus", ())})
     models = {row["id"]: _config(row) for row in bundle.get("models", ())}
     if bundle.get("as_of") is not None:
         day_number(bundle["as_of"])

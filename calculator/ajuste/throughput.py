@@ -361,14 +361,16 @@ def has_large_cache(gpu: Gpu) -> bool:
 def matmul_tflops(gpu: Gpu, compute: str, a: dict[str, float] = MID) -> float:
     """Large matrix multiplications, as measured; else a share of the peak, capped by the card's power.
 
-    Unit: TFLOP/s. fp8 keeps the share of its peak that bf16 reaches.
+    Where siblings were measured, it lies between them. Unit: TFLOP/s. fp8 keeps the share of its peak that bf16
+    reaches.
     """
     if compute == "fp32":
         return (gpu.fp32_tflops or 10.0) * a["matmul-share-of-peak"]
     share = a["matmul-share-of-peak-consumer" if gpu.segment == "consumer" else "matmul-share-of-peak"]
     half = gpu.bf16_dense_tflops if compute != "fp16" else gpu.fp16_dense_tflops
     half = half or gpu.fp16_dense_tflops or 2 * (gpu.fp32_tflops or 5.0)
-    reached = gpu.gemm_measured_tflops or min(half * share, _power_cap(gpu, a))
+    least, most = gpu.sibling_tflops
+    reached = gpu.gemm_measured_tflops or max(least, min(half * share, _power_cap(gpu, a), most))
     if compute == "fp8" and gpu.fp8_dense_tflops:
         return reached * gpu.fp8_dense_tflops / half
     return reached

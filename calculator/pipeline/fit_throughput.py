@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ajuste.catalog import GPU_COLUMNS, Gpu
+from ajuste.catalog import GPU_COLUMNS, Gpu, beside_siblings
 from ajuste.constants import MID
 from ajuste.lengths import mean_tokens, row_tokens
 from ajuste.resolve import resolve
@@ -185,7 +185,8 @@ def read_gpus() -> dict[str, Gpu]:
             return text
 
     with (DATA / "gpus.csv").open(encoding="utf-8", newline="") as file:
-        return {row["id"]: Gpu(*[typed(row[name]) for name in GPU_COLUMNS]) for row in csv.DictReader(file)}
+        rows = {row["id"]: Gpu(*[typed(row[name]) for name in GPU_COLUMNS]) for row in csv.DictReader(file)}
+    return beside_siblings(rows)
 
 
 def read_runs(*, everything: bool = False) -> list[Run]:
