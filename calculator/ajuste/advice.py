@@ -137,7 +137,8 @@ def about_the_card(q: Question) -> Iterator[Piece]:
     if not gpu.is_ranked:
         yield "unsupported-accelerator", "serious", "gpus/", {"gpu": gpu.id}
         return
-    if placement.verdict == "tight":
+    # Of a GPU asked for, the verdict is on as many as asked: several that would be tight are no warning about one.
+    if placement.verdict == "tight" and (q.plan.gpu is None or placement.count == q.fitter.counts()[0]):
         yield from _tight(placement)
     if gpu.supports_bf16 is False:
         yield "no-bf16", "warning", "guide/hardware/", {"gpu": gpu.id}
