@@ -24,7 +24,7 @@ from ajuste.offers import AGEING_DAYS, FRESH_DAYS
 from pipeline import accuracy, accuracy_figures, claims, drawings
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.measurements import read
-from pipeline.text import LANGUAGES, number, usd
+from pipeline.text import LANGUAGES, number, usd, word
 
 if TYPE_CHECKING:
     from ajuste.catalog import Catalog, Offer
@@ -456,12 +456,12 @@ def measured_figure(figure: Figure) -> str:
 
 
 def worst_figure(figure: Figure) -> str:
-    """The ten runs we miss most, of those that say what they measured with."""
-    stated = [point for point in figure.source.accuracy.points if point.kind != "unknown"]
+    """The ten runs we miss most, whatever they say they measured with; each says it."""
     lines = []
-    for point in sorted(stated, key=lambda point: (-abs(point.error), point.id))[:10]:
+    for point in sorted(figure.source.accuracy.points, key=lambda point: (-abs(point.error), point.id))[:10]:
         model = figure.source.measurements[point.id]["model"]
-        lines.append(_run(figure, f"{model}, {point.method}, {point.framework}, {point.id}", point))
+        kind = word(f"accuracy_{point.kind}_short", figure.language)
+        lines.append(_run(figure, f"{model}, {point.method}, {point.framework}, {point.id} ({kind})", point))
     return _runs(figure, lines)
 
 

@@ -152,7 +152,7 @@ def prices_by_provider(data: Data, offers: pd.DataFrame, language: str) -> str:
     lines = []
     for provider, group in offers.groupby("provider", sort=False):
         on_demand = group[group["purchase"] == "on-demand"]
-        best = _records((on_demand if len(on_demand) else group).nsmallest(1, "per_gpu"))[0]
+        best = _records((on_demand if len(on_demand) else group).sort_values(["rank", "per_gpu"], kind="stable"))[0]
         freshest = _records(group.nsmallest(1, "age"))[0]
         spot = int((group["purchase"] == "spot").sum())
         lines.append(
@@ -181,6 +181,7 @@ def prices_by_tier(data: Data, offers: pd.DataFrame, language: str) -> str:
         return word("no_data", language) + "\n"
     cards = pd.DataFrame([row.values for row in data.gpus]).set_index("id")
     on_demand = offers[offers["purchase"] == "on-demand"].join(cards[["class", "usable_gib", "ecc"]], on="gpu")
+    leading = leaders(offers)["on-demand"]
     heads = [
         Head(word("tier", language)),
         Head(word("gpu", language), number=True),
@@ -196,6 +197,7 @@ def prices_by_tier(data: Data, offers: pd.DataFrame, language: str) -> str:
         per_gib = (group["per_gpu"] / group["usable_gib"]).median()
         kinds = group.drop_duplicates("gpu")
         with_ecc = int(kinds["ecc"].eq(True).sum())
+        best = float(leading[leading["gpu"].isin(kinds["gpu"])]["per_gpu"].min())
         lines.append(
             Line(
                 anchor("tier", tier),
@@ -203,7 +205,7 @@ def prices_by_tier(data: Data, offers: pd.DataFrame, language: str) -> str:
                     Cell(word(str(tier), language)),
                     Cell(str(len(kinds)), len(kinds)),
                     Cell(str(len(group)), len(group)),
-                    Cell(usd(group["per_gpu"].min(), language), round(group["per_gpu"].min(), 6)),
+                    Cell(usd(best, language), round(best, 6)),
                     Cell(usd(group["per_gpu"].median(), language), round(group["per_gpu"].median(), 6)),
                     Cell(usd(per_gib, language), round(per_gib, 6)),
                     Cell(word("of", language, n=with_ecc, total=len(kinds)), with_ecc),
@@ -265,14 +267,16 @@ def _spot_pairs(offers: pd.DataFrame) -> pd.DataFrame:
 
 
 def prices_all(data: Data, offers: pd.DataFrame, past: History, language: str) -> str:
-    """Every offer, folded by GPU: what leads first, the cheapest of each kind before the others."""
+    """Every offer, folded by GPU: the best supported before the fold, by price; the summary has the one that leads."""
     if offers.empty:
         return word("no_data", language) + "\n"
     names, sellers = _names(data), _provider_names(data)
-    parts = []
+    parts, leading = [], leaders(offers)
+    first = {gpu: best["per_gpu"] for best in (leading["spot"], leading["on-demand"]) for gpu, best in best.iterrows()}
     for gpu, group in offers.groupby("gpu", sort=False):
-        lines = [_offer_line(offer, sellers, language) for offer in _records(group)]
-        price = usd(group["per_gpu"].iloc[0], language)
+        shown, folded = (part.sort_values("per_gpu", kind="stable") for part in (group[:SHOWN], group[SHOWN:]))
+        lines = [[_offer_line(offer, sellers, language) for offer in _records(part)] for part in (shown, folded)]
+        price = usd(first[gpu], language)
         count = word(
             "offers_from" if len(group) > 1 else "offer_from", language, n=number(len(group), language), price=price
         )
@@ -281,11 +285,11 @@ def prices_all(data: Data, offers: pd.DataFrame, past: History, language: str) -
             f"<summary><strong>{escape(names[gpu])}</strong> · {count}</summary>\n"
         )
         parts.append(price_chart(_series(gpu, past, sellers), language))
-        parts.append(table(names[gpu], _offer_heads(language), lines[:SHOWN]))
-        if len(lines) > SHOWN:
-            more = word("more_offers", language, n=len(lines) - SHOWN)
+        parts.append(table(names[gpu], _offer_heads(language), lines[0]))
+        if lines[1]:
+            more = word("more_offers", language, n=len(lines[1]))
             parts.append(f"<details><summary>{more}</summary>\n")
-            parts.append(table(f"{names[gpu]}, {more}", _offer_heads(language), lines[SHOWN:]))
+            parts.append(table(f"{names[gpu]}, {more}", _offer_heads(language), lines[1]))
             parts.append("</details>\n")
         parts.append("</details>\n")
     return "".join(parts)
@@ -303,12 +307,12 @@ def _series(gpu: str, past: History, sellers: dict[str, str]) -> list[Series]:
 def _offer_heads(language: str) -> list[Head]:
     return [
         Head(word("provider", language)),
-        Head(word("offer", language)),
         Head(word("price_per_gpu", language), number=True),
+        Head(word("correct", language)),  # beside the price: on a phone the columns after it are off the screen
+        Head(word("offer", language)),
         Head(word("price", language), number=True),
         Head(word("purchase", language)),
         Head(word("seen", language)),
-        Head(word("correct", language)),
     ]
 
 
@@ -321,12 +325,12 @@ def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -
         anchor(*(offer[name] for name in ("provider", "offer", "region", "gpu", "gpus", "purchase"))),
         [
             Cell(escape(sellers[offer["provider"]])),
-            Cell(escape(offer["offer"]) + _region(offer["region"], language) + _marks(offer, language)),
             Cell(usd(offer["per_gpu"], language), round(offer["per_gpu"], 6)),
+            Cell(" ".join(correct), ""),
+            Cell(escape(offer["offer"]) + _region(offer["region"], language) + _marks(offer, language)),
             Cell(f"{usd(offer['usd_per_hour'], language)} <small>{offer['gpus']} GPU</small>", offer["usd_per_hour"]),
             Cell(word(offer["purchase"], language)),
             _seen(offer, language),
-            Cell(" ".join(correct), ""),
         ],
         _style(offer),
     )

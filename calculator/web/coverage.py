@@ -3,8 +3,8 @@
     python calculator/web/coverage.py build
 
 Reads build/app/catalog.json and data/measurements/, writes build/coverage.json. Memory: every run's allocated or
-reserved bytes, every source weighed alike and judged by ranges that have not seen it. Time: tokens per second of the
-judged runs.
+reserved bytes, every source weighed alike and judged by ranges that have not seen it; beside it, how many of the runs
+that do not say what they measured with. Time: tokens per second of the judged runs.
 Nobody publishes the bill beside the run: it is time by price, and says so.
 """
 
@@ -16,15 +16,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def memory(catalog_path: Path) -> dict[str, float]:
-    """Share of the measured memory that lies inside, and of how many values."""
+    """Share of the measured memory that lies inside, and of how many values; then of the runs that name no tool."""
     from ajuste import load_catalog
     from pipeline import accuracy
 
     catalog = load_catalog(catalog_path.read_text(encoding="utf-8"))
     points = accuracy.measure(ROOT / "data" / "measurements", catalog).points
-    points = [point for point in points if point.kind in ("allocated", "reserved")]
-    found = accuracy.figures(accuracy.held_out(points), by_source=True)
-    return {"share": round(found.coverage, 3), "runs": found.rows}
+    found = accuracy.figures(accuracy.held_out([p for p in points if p.kind != "unknown"]), by_source=True)
+    unstated = accuracy.figures([p for p in points if p.kind == "unknown"])
+    return {
+        "share": round(found.coverage, 3),
+        "runs": found.rows,
+        "unstated_share": round(unstated.coverage, 3),
+        "unstated_runs": unstated.rows,
+    }
 
 
 def time() -> dict[str, float]:

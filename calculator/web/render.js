@@ -157,7 +157,7 @@ function origins({ lead }, view) {
   const ten = (/** @type {number} */ share) => view.format.number(Math.floor(share * 10));
   const offer = lead && `${view.cards(lead.gpus, lead.gpu)}, ${view.provider(lead.provider)}`;
   return html`<p class="aj-note aj-origins">${offer && view.say("number.lead", { offer, gib: view.format.gib(lead.required_gib.mid), batch: lead.micro_batch })}
-    <a href="${view.base}methodology/accuracy/">${view.say("number.coverage", { memory: ten(gib.share), memoryRuns: gib.runs, time: ten(time.share), timeRuns: time.runs })}</a></p>`;
+    <a href="${view.base}methodology/accuracy/">${view.say("number.coverage", { memory: ten(gib.share), memoryRuns: gib.runs, time: ten(time.share), timeRuns: time.runs, unstated: Math.round(100 * gib.unstated_share), unstatedRuns: gib.unstated_runs })}</a></p>`;
 }
 
 /** @param {Answer} answer @param {View} view @param {Reading} reading */
