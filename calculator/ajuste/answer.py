@@ -18,7 +18,7 @@ from .catalog import Catalog, Gpu, load_catalog
 from .constants import ASSUMPTIONS, MID
 from .contract import VERSION
 from .errors import RequestError, shorten
-from .fit import Fitter, Placement, fitter_of
+from .fit import Fitter, Placement, fitter_of, runs_on
 from .formulas import formula
 from .grid import grid
 from .host import disk, host_ram
@@ -279,6 +279,8 @@ def row_of(fitter: Fitter, placement: Placement) -> dict[str, Any]:
         "usable_gib": gpu.usable_gib,
         "required_gib": placement.required,
         "verdict": placement.verdict,
+        # What no room helps: without fp8 units, say.
+        "reason": None if runs_on(placement.site.plan, gpu) else "unsupported",
         "headroom_gib": None if gpu.usable_gib is None else gpu.usable_gib - placement.required.mid,
         "max_micro_batch": micro_batch,
         "max_sequence_length": sequence,

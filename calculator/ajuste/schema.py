@@ -110,6 +110,7 @@ CARD = record(
     usable_gib=null_or(NUMBER),
     required_gib=RANGE,
     verdict=VERDICT,
+    reason={"enum": [None, "unsupported"]},
     headroom_gib=null_or(NUMBER),
     max_micro_batch=null_or(INTEGER),
     max_sequence_length=null_or(INTEGER),

@@ -53,7 +53,7 @@ export function gpuTable(answer, view) {
     <thead><tr><th scope="col">${view.say("field.gpu")}</th><th scope="col">${view.say("gpus.verdict")}</th><td></td>
       <th scope="col" class="aj-n">${view.say("gpus.need")}</th><th scope="col" class="aj-n">${view.say("gpus.usable")}</th>
       <th scope="col" class="aj-n">${view.say("gpus.batch")}</th><th scope="col" class="aj-n">${view.say("gpus.length")}</th></tr></thead>
-    <tbody>${rows.map((row) => html`<tr><th scope="row">${view.cards(row.count, row.id)}</th><td>${fit(row, view)}</td>
+    <tbody>${rows.map((row) => html`<tr><th scope="row">${view.cards(row.count, row.id)}</th><td>${fit(row, view)}${row.reason && html` ${view.say("gpus.unsupported")}`}</td>
       <td>${row.usable_gib !== null && cellRange(row.required_gib, row.usable_gib, row.verdict)}</td>
       <td class="aj-n">${format.amount(row.required_gib.mid)}</td>
       <td class="aj-n">${row.usable_gib === null ? view.say("gpus.unknown") : format.amount(row.usable_gib)}</td>

@@ -59,6 +59,7 @@ function judgeCard(answer, view) {
   /** @type {GpuRow} */
   const row = rows.find((/** @type {GpuRow} */ r) => r.count === asked) ?? rows[0];
   const card = view.cards(row?.count ?? 1, plan.gpu);
+  if (row?.reason) return { verdict: "no", sentence: view.say("verdict.unsupported", { card }), usable: null, row };
   if (!row || row.usable_gib === null) {
     return { verdict: "tight", sentence: view.say("verdict.unknown", { card }), usable: null, row: row ?? null };
   }

@@ -257,3 +257,13 @@ def test_the_time_is_of_the_count_that_the_verdict_speaks_of(gpu: str, real):
     assert two["time"]["count"] == two["gpus"][0]["count"] == 2
     none = ajuste.estimate(request | {"method": "full", "parallel": {"gpus_per_node": 1}}, real)
     assert (none["gpus"][0]["verdict"], none["time"]) == ("no", None)
+
+
+@pytest.mark.parametrize("gpu", ["v100-sxm-32gb", "a100-sxm-80gb", "h100-sxm-80gb"])
+def test_a_card_with_room_that_cannot_run_says_so(gpu: str, real):
+    """No verdict contradicts its row: "no" beside room has its reason, and what fits has none."""
+    for change in ({"method": "qlora"}, {"method": "lora", "quantization": "fp8"}):
+        for row in ajuste.estimate({"model": "llama-3.2-1b", "gpu": gpu, **change}, real)["gpus"]:
+            assert row["reason"] == (None if row["verdict"] == "fits" else "unsupported")
+            assert (row["max_micro_batch"] >= row["micro_batch"]) == (row["verdict"] == "fits")
+    assert row["reason"] == (None if gpu.startswith("h100") else "unsupported")
