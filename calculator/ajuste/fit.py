@@ -268,7 +268,11 @@ class Fitter:
         return found
 
     def _batch(self, site: Site, gpu: Gpu) -> tuple[int, int, Range]:
-        """Micro-batch, accumulation and required memory (GiB): as asked, else the largest that fits, else 1."""
+        """Micro-batch, accumulation and required memory (GiB): as asked, else the largest that fits, else 1.
+
+        At one `global_batch` a larger micro-batch, or more data-parallel ranks (beside cp and pp too), may need less:
+        where accumulation falls to 1, no gradients wait between micro-batches. At one accumulation it never does.
+        """
         plan = site.plan
         usable, ranks = gpu.usable_gib, plan.parallel.data_ranks
         total = self.global_batch()
@@ -312,6 +316,7 @@ class Fitter:
     def largest(self, placement: Placement) -> tuple[int, int | None]:
         """Largest micro-batch, and longest sequence at the plan's own, that fit; 0 = none, null = of any length.
 
+        With the placement's own strategy and accumulation: another micro-batch asked for may be placed otherwise.
         The rows of GRPO are prompt and completion, whatever the longest sequence allowed.
         """
         gpu, plan, curve = placement.gpu, placement.site.plan, self.curve(placement)

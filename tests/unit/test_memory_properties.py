@@ -176,3 +176,25 @@ def test_the_arithmetic_agrees_with_the_table(request, batch, factor):
         assert largest == Footprint.LARGEST_BATCH or usable < footprint.required(largest + 1).high
     else:
         assert footprint.required(1).high > usable
+
+
+@pytest.mark.parametrize(
+    ("fewer", "more"),
+    [
+        ({"micro_batch": 1}, {"micro_batch": 2}),
+        ({"micro_batch": 1, "parallel": {"cp": 2}}, {"micro_batch": 2, "parallel": {"cp": 2}}),
+    ],
+    ids=["alone", "beside cp"],
+)
+def test_at_one_global_batch_accumulation_decides(fewer: dict, more: dict):
+    """Who ends accumulation frees the gradients that waited; at one accumulation a larger micro-batch needs more."""
+    request = {"model": SHAPES[1], "method": "full", "precision": "bf16", "sequence_length": 128}
+
+    def needed(change: dict) -> tuple[int, float]:
+        plan, arch = resolve(request | change, CATALOG)
+        return plan.grad_accum, fullest_table(plan, arch).peak
+
+    (two, waiting), (one, freed) = needed(fewer | {"global_batch": 2}), needed(more | {"global_batch": 2})
+    assert (two, one) == (2, 1)
+    assert freed < waiting
+    assert needed(fewer | {"grad_accum": 2})[1] < needed(more | {"grad_accum": 2})[1]
