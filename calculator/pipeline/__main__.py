@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.check import Report, check, files_of, fix
+from pipeline.defaults import named_by_code
 
 if TYPE_CHECKING:
     pass
@@ -65,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(arguments: argparse.Namespace) -> int:
     before = check(_files_at(arguments.against), arguments.as_of).data if arguments.against else None
-    report = check(files_of(ROOT), arguments.as_of, before)
+    named = named_by_code(ROOT / "calculator/ajuste", ROOT / "calculator/pipeline")
+    report = check(files_of(ROOT), arguments.as_of, before, named if named.asked else None)
     mended = fix(ROOT, report) if arguments.fix else []
     for problem in report.problems:
         if problem.red or problem.path not in mended:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -13,9 +14,11 @@ from pipeline.columns import Column, Text, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-NUMBER = re.compile(r"-?\d+(\.\d+)?")
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 IDENTIFIER = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
-DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+EARLIEST_YEAR = 2016  # before it nobody rented any GPU, or published any model, of the catalog
+INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # control, format (bidi, zero width), no characters at all
 TEXT_LIMIT = 400  # characters: a cell is a fact, not a paragraph
 _SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f]+")
 _MONEY_WORDS = re.compile(r"(?i)us\$|usd|[$]|/h(our|ora|r)?\b")
@@ -39,6 +42,8 @@ def parse(column: Column, text: str) -> Value:
                 f"no puede quedar vacía → {_for_example(column).es}", f"cannot be empty → {_for_example(column).en}"
             )
         return [] if column.kind == "words" else None
+    if column.kind != "text":  # which says so among its own
+        _visible(text)
     return _PARSERS[column.kind](column, text)
 
 
@@ -64,6 +69,8 @@ def check_value(column: Column, value: object) -> Value:
             raise CellError(
                 f"es una lista de textos → escribe {column.example}", f"is a list of texts → type {column.example}"
             )
+        for item in value:
+            _visible(item)
         return [str(item) for item in value]
     if not isinstance(value, str):
         raise CellError(f"va entre comillas → {_for_example(column).es}", f"goes in quotes → {_for_example(column).en}")
@@ -79,7 +86,7 @@ def earliest_day(date: str) -> datetime.date:
 def number_meant(text: str) -> str | None:
     """What a number as printed means, «US$ 0,74 /h» being 0.74; None when it has no reading, or more than one."""
     digits = _SPACES.sub("", _MONEY_WORDS.sub("", text))
-    if not re.fullmatch(r"\d([\d.,]*\d)?", digits):
+    if not re.fullmatch(r"[0-9]([0-9.,]*[0-9])?", digits):
         return None
     readings = [digits] if NUMBER.fullmatch(digits) else _readings(digits, integer=False)
     return readings[0] if len(readings) == 1 else None
@@ -101,7 +108,7 @@ def _number(column: Column, text: str) -> Value:
     if not NUMBER.fullmatch(text):
         raise _not_a_number(column, text)
     if column.kind == "integer" and "." in text:
-        known = re.fullmatch(r"\d{1,3}(\.\d{3})+|\d+\.0{1,2}", text)
+        known = re.fullmatch(r"[0-9]{1,3}(\.[0-9]{3})+|[0-9]+\.0{1,2}", text)
         meant = _readings(text, integer=True)[0] if known else _for_example(column)
         es, en = (f"escribe {meant}", f"type {meant}") if isinstance(meant, str) else meant
         raise CellError(f"es un entero, sin puntos ni decimales → {es}", f"is an integer, no points or decimals → {en}")
@@ -136,7 +143,7 @@ def _not_a_number(column: Column, text: str) -> CellError:
             "is in euros → type dollars, at the ECB rate of the day, and say so in the note",
         )
     digits = _SPACES.sub("", _MONEY_WORDS.sub("", text))
-    if not re.fullmatch(r"-?\d[\d.,]*", digits) or not digits[-1].isdigit():
+    if not re.fullmatch(r"-?[0-9][0-9.,]*", digits) or not digits[-1].isdigit():
         unless = ("", "") if column.required else (", o vacía si no se sabe", ", or empty if unknown")
         es, en = _for_example(column)
         return CellError(f"no es un número → {es}{unless[0]}", f"is not a number → {en}{unless[1]}")
@@ -154,7 +161,7 @@ def _not_a_number(column: Column, text: str) -> CellError:
 
 def _readings(digits: str, integer: bool) -> list[str]:
     """What `digits` can mean: 0,74 is 0.74; 1.234,5 is 1234.5; 1,234 is 1234 or 1.234; as an integer 8,0 is 8."""
-    if integer and re.fullmatch(r"\d+[.,]0{1,2}", digits):
+    if integer and re.fullmatch(r"[0-9]+[.,]0{1,2}", digits):
         return [re.split(r"[.,]", digits)[0]]
     comma, point = digits.rfind(","), digits.rfind(".")
     bare = digits.replace(",", "").replace(".", "")
@@ -210,16 +217,21 @@ def _date(_column: Column, text: str) -> Value:
         guess = _date_guess(text)
         raise CellError(f"no es una fecha AAAA-MM-DD → escribe {guess}", f"is not a YYYY-MM-DD date → type {guess}")
     try:
-        earliest_day(text)
+        day = earliest_day(text)
     except ValueError:
         raise CellError(
             "no existe en el calendario → revisa mes y día", "is not in the calendar → check month and day"
         ) from None
+    if day.year < EARLIEST_YEAR:
+        raise CellError(
+            f"es anterior a {EARLIEST_YEAR} → escribe el día en que se vio",
+            f"is before {EARLIEST_YEAR} → type the day on which it was seen",
+        )
     return text
 
 
 def _date_guess(text: str) -> str:
-    found = re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text)
+    found = re.fullmatch(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{4})", text)
     if found and int(found[1]) > 12 >= int(found[2]):
         return f"{found[3]}-{int(found[2]):02}-{int(found[1]):02}"
     if found and int(found[2]) > 12 >= int(found[1]):
@@ -247,17 +259,24 @@ def _text(column: Column, text: str) -> Value:
     limit = int(column.high or TEXT_LIMIT)
     if len(text) > limit:
         raise CellError(f"pasa de {limit} caracteres → acórtala", f"is over {limit} characters → shorten it")
-    if any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in text):
-        raise CellError(
-            "lleva un salto de línea o un carácter invisible → bórralo",
-            "has a line break or an invisible character → delete it",
-        )
-    if text[0] in "=@" or re.match(r"[+-][A-Za-z(]", text):
+    _visible(text)
+    if text[0] in "=@+-":
         raise CellError(
             f"una hoja de cálculo la leería como fórmula → quita el «{text[0]}» del principio",
             f"a spreadsheet would read it as a formula → remove the leading “{text[0]}”",
         )
     return text
+
+
+def _visible(text: str) -> None:
+    """Raises CellError where a character does not show, or turns the order of the others about."""
+    hidden = next((letter for letter in text if unicodedata.category(letter) in INVISIBLE), None)
+    if hidden is not None:
+        point = f"U+{ord(hidden):04X}"
+        raise CellError(
+            f"lleva un salto de línea o un carácter invisible ({point}) → bórralo",
+            f"has a line break or an invisible character ({point}) → delete it",
+        )
 
 
 _PARSERS = {

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline import rules, schema
+from pipeline import defaults, rules, schema
 from pipeline.files import Data, Problem, Row, Sheet, parse_toml, read_csv, read_json, read_toml
 
 if TYPE_CHECKING:
@@ -34,15 +34,41 @@ def files_of(root: Path) -> dict[str, bytes]:
 
 
 def _is_an_editors(path: Path) -> bool:
-    return path.name.startswith(".") or path.name.endswith("~")
+    return path.name.endswith("~") or (path.name.startswith(".") and not _is_temporary(path.name))
 
 
-def check(files: Mapping[str, bytes], today: datetime.date, before: Data | None = None) -> Report:
-    """Reads and checks every data file; `before` is the same data as it was, to check the changes too."""
+def _is_temporary(path: str) -> bool:
+    """Whether a spreadsheet holds the place of a file that it has open."""
+    return PurePosixPath(path).name.startswith(("~$", ".~lock"))
+
+
+def _temporary(path: str) -> Problem:
+    return Problem(
+        path,
+        1,
+        PurePosixPath(path).name,
+        "es un archivo temporal de una hoja de cálculo → ciérrala, y no lo añadas al cambio",
+        "is a spreadsheet's temporary file → close it, and leave it out of the change",
+    )
+
+
+def check(
+    files: Mapping[str, bytes],
+    today: datetime.date,
+    before: Data | None = None,
+    named: defaults.Named | None = None,
+) -> Report:
+    """Reads and checks every data file.
+
+    `before` is the same data as it was, to check the changes too; `named`, the constants that the estimator asks for.
+    """
     problems: list[Problem] = []
     untidy: dict[str, str] = {}
     rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES}
     broken: set[str] = set()
+    temporary = {path for path in files if _is_temporary(path)}
+    problems += [_temporary(path) for path in sorted(temporary)]
+    files = {path: data for path, data in files.items() if path not in temporary}
     for table, path in _tables(files):
         sheet = (read_toml if path.endswith(".toml") else read_csv)(table, path, files[path])
         rows[table.name] += sheet.rows
@@ -59,7 +85,9 @@ def check(files: Mapping[str, bytes], today: datetime.date, before: Data | None 
     if wrong:
         problems += wrong
         broken.add("models")
-    problems += rules.relations(data, today, broken)
+    problems += rules.relations(data, today, broken, before)
+    if named and "assumptions" not in broken:
+        problems += defaults.constants(data.assumptions, schema.ASSUMPTIONS.path, named)
     problems += _presets(files)
     problems += _strangers(files)
     if before:
@@ -122,5 +150,8 @@ def _configs(files: Mapping[str, bytes]) -> tuple[dict[str, Row], list[Problem]]
 
 
 def _presets(files: Mapping[str, bytes]) -> list[Problem]:
-    path = "data/presets.toml"
-    return parse_toml(path, files[path])[1] if path in files else []
+    path = defaults.PRESETS
+    if path not in files:
+        return []
+    document, wrong = parse_toml(path, files[path])
+    return wrong or list(defaults.presets(files[path], document))

@@ -229,10 +229,10 @@ def toml_lines(data: bytes) -> dict[tuple[str, str], int]:
 def read_json(path: str, data: bytes) -> tuple[dict[str, Any], list[Problem]]:
     """A JSON object, or where it stops being one."""
     try:
-        document = json.loads(_decode(path, data))
+        document = json.loads(_decode(path, data), parse_constant=_no_number, object_pairs_hook=_unique)
     except _BrokenFileError as broken:
         return {}, [broken.problem]
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         return {}, [Problem(path, line, "JSON", f"no se puede leer ({error})", f"cannot be read ({error})")]
     if not isinstance(document, dict):
@@ -241,6 +241,19 @@ def read_json(path: str, data: bytes) -> tuple[dict[str, Any], list[Problem]]:
 
 
 # --- inside ---
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word}: no number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"{key}: twice")
+        table[key] = value
+    return table
 
 
 class _BrokenFileError(Exception):
@@ -343,8 +356,11 @@ def _duplicates(table: Table, rows: list[Row]) -> list[Problem]:
     problems = []
     for row in rows:
         key = tuple(row.values[name] for name in table.key)
+        if "offer" in table.key:  # providers do not sell two that differ in case alone
+            key = tuple(part.casefold() if isinstance(part, str) else part for part in key)
         if key in seen:
-            shown = ", ".join(str(part) for part in key if part not in (None, ""))
+            typed = (row.values[name] for name in table.key)
+            shown = ", ".join(str(part) for part in typed if part not in (None, ""))
             problems.append(
                 Problem(
                     row.path,

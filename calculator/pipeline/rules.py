@@ -8,21 +8,30 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ajuste.architecture import parameters, read_architecture
 from ajuste.catalog import gpus_named
-from pipeline import schema
+from ajuste.contract import REQUEST
+from ajuste.errors import RequestError
+from pipeline import runs, schema
 from pipeline.cells import CellError, check_value, earliest_day, nearest
 from pipeline.files import Data, Problem, Row, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+METHODS = REQUEST["method"].choices
+SHARED_HOSTS = (  # where anybody publishes
+    *("github.com", "raw.githubusercontent.com", "gist.github.com", "gitlab.com", "huggingface.co", "github.io"),
+    *("docs.google.com", "drive.google.com", "web.archive.org", "medium.com", "reddit.com", "www.reddit.com"),
+)
+PARAMETERS_TOLERANCE = 0.005  # files add a few buffers, or leave a rotary table in
 PLAUSIBLE = (0.3, 3.0)  # a price per GPU against the median of its GPU and purchase type
 PLAUSIBLE_FROM = 5  # offers: fewer make no median worth the name
 LARGE_CHANGE = 0.4  # a price that moves more than this needs a note
 
 
-def relations(data: Data, today: datetime.date, broken: set[str]) -> Iterator[Problem]:
-    """Everything that one file alone does not show.
+def relations(data: Data, today: datetime.date, broken: set[str], before: Data | None = None) -> Iterator[Problem]:
+    """Everything that one file alone does not show; `before`, to tell a change's own rows from the others.
 
     What refers to a table in `broken` is left for later: a row that cannot be read is not a row that is missing.
     """
@@ -38,8 +47,11 @@ def relations(data: Data, today: datetime.date, broken: set[str]) -> Iterator[Pr
         yield from price_sources(data)
         for row in data.providers:
             yield from provider_sources(row, today)
+    yield from gpu_bandwidths(data.gpus)
+    yield from shared_hosts(data)
+    yield from measured_methods([*data.memory, *data.bounds, *data.throughput])
     if "prices" not in broken:
-        yield from implausible_prices(data.prices)
+        yield from implausible_prices(data.prices, before.prices if before else None)
     yield from assumptions(data.assumptions)
     if "models" not in broken:
         yield from architectures(data)
@@ -192,7 +204,7 @@ def price_sources(data: Data) -> Iterator[Problem]:
         if provider not in homes:
             continue
         own = any(_host(url) == home or _host(url).endswith(f".{home}") for home in homes[provider] if home)
-        if not own and not url.startswith(others):
+        if not own and not any(_is_under(url, other) for other in others):
             yield row.wrong(
                 f'source_url "{_host(url)}"',
                 f"no es del proveedor ni un tercero de data/sources.toml → enlaza su página, o añade el dominio a "
@@ -202,21 +214,88 @@ def price_sources(data: Data) -> Iterator[Problem]:
             )
 
 
-def implausible_prices(offers: list[Row]) -> Iterator[Problem]:
-    """Prices per GPU far from the median of their GPU and purchase type, unless a note settles them."""
+def _is_under(url: str, address: str) -> bool:
+    """Whether an address is `address` or below it; `…/catalog-of-mine` is not below `…/catalog`."""
+    below = url == address or url.startswith(f"{address.rstrip('/')}/")
+    return below and ".." not in urlsplit(url).path.split("/")
+
+
+def shared_hosts(data: Data) -> Iterator[Problem]:
+    """Sources and domains so wide that anybody's page would count."""
+    for row in data.sources:
+        address = urlsplit(row.values["url"] or "")
+        if address.hostname in SHARED_HOSTS and len([part for part in address.path.split("/") if part]) < 2:
+            yield row.wrong(
+                f'[{row.values["id"]}] url "{row.values["url"]}"',
+                f"ahí publica cualquiera → https://{address.hostname}/<dueño>/<repositorio>",
+                f"anybody publishes there → https://{address.hostname}/<owner>/<repository>",
+            )
+    for row in data.providers:
+        for domain in {_host(row.values["url"] or ""), *(row.values["domains"] or [])} & set(SHARED_HOSTS):
+            yield row.wrong(
+                f'[{row.values["id"]}] "{domain}"',
+                "ahí publica cualquiera → pon la página del proveedor, o la fuente en data/sources.toml",
+                "anybody publishes there → put the provider's own page, or the source in data/sources.toml",
+            )
+
+
+def gpu_bandwidths(rows: list[Row]) -> Iterator[Problem]:
+    """Memory bandwidths far from those of other cards with the same memory: a digit too many, or too few."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.values["memory_type"] and row.values["memory_bandwidth_gb_per_s"]:
+            groups[row.values["memory_type"]].append(row.values["memory_bandwidth_gb_per_s"])
+    for row in rows:
+        bandwidth, kind = row.values["memory_bandwidth_gb_per_s"], row.values["memory_type"]
+        if not bandwidth or len(groups[kind]) < PLAUSIBLE_FROM:
+            continue
+        median = statistics.median(groups[kind])
+        if not PLAUSIBLE[0] <= bandwidth / median <= PLAUSIBLE[1]:
+            ratio = f"{bandwidth / median:.2g}×"
+            yield row.wrong(
+                f"memory_bandwidth_gb_per_s {bandwidth:g}",
+                f"es {ratio} la mediana de las que llevan {kind} ({median:g} GB/s) → revisa las cifras y memory_type",
+                f"is {ratio} the median of those with {kind} ({median:g} GB/s) → check the digits and memory_type",
+            )
+
+
+def measured_methods(rows: Iterable[Row]) -> Iterator[Problem]:
+    """Methods of measured runs that are none: the first word counts, what stands in brackets is a remark."""
+    for row in rows:
+        method = row.values["method"] or ""
+        if not method:
+            continue
+        name = method.split(" ", 1)[0]
+        if name not in runs.METHODS:
+            meant = nearest(name, runs.METHODS) or " | ".join(METHODS)
+            yield row.wrong(f'method "{method}"', f"no es un método → ¿{meant}?", f"is no method → {meant}?")
+
+
+def implausible_prices(offers: list[Row], before: list[Row] | None = None) -> Iterator[Problem]:
+    """Prices per GPU far from the median of their GPU and purchase type, unless a note settles them.
+
+    Red where a change touched the row: it may have moved the median under anybody else's.
+    """
     known = medians(offers)
+    old = {_as_priced(row.values) for row in before or ()}
     for row in offers:
         median = known.get((row.values["gpu"], row.values["purchase"]))
         price = _per_gpu(row.values)
         if median and not row.values["note"] and not PLAUSIBLE[0] <= price / median <= PLAUSIBLE[1]:
             ratio = f"{price / median:.2g}×"
+            touched = before is not None and _as_priced(row.values) not in old
             yield row.wrong(
                 f"usd_per_hour {row.values['usd_per_hour']:g}",
                 f"{price:.3g} USD por GPU es {ratio} la mediana ({median:.3g}) → revisa gpus y el precio de la oferta "
                 "entera; si es así, dilo en note",
                 f"{price:.3g} USD per GPU is {ratio} the median ({median:.3g}) → check gpus and the price of the whole "
                 "offer; if it is right, say so in note",
-            )
+            )._replace(red=touched)
+
+
+def _as_priced(offer: dict[str, Any]) -> tuple[Any, ...]:
+    """What an offer is and costs, without where and when it was seen."""
+    return (*offer_key(offer), *(offer[name] for name in ("gpu", "gpus", "purchase", "usd_per_hour", "note")))
 
 
 def medians(offers: Iterable[Row]) -> dict[tuple[str, str], float]:
@@ -307,6 +386,26 @@ def architectures(data: Data) -> Iterator[Problem]:
                 "falta el objeto config → las claves del config.json del modelo",
                 "no config object → the keys of the model's config.json",
             )
+        elif model in index:
+            yield from _counted(row, index[model])
+
+
+def _counted(config: Row, entry: Row) -> Iterator[Problem]:
+    """An architecture that cannot be read, or that does not make the published number of parameters."""
+    try:
+        found = parameters(read_architecture(config.values["config"]))
+    except RequestError as error:
+        yield config.wrong("config", error.message["es"], error.message["en"])
+        return
+    published = entry.values["published_parameters"]
+    if published and abs(found / published - 1) > PARAMETERS_TOLERANCE:
+        yield entry.wrong(
+            f"published_parameters {published}",
+            f"de {config.path} salen {found} ({found / published:.3g}×) → revisa sus capas y tamaños, o escribe "
+            f"{found} si es lo que dice la fuente",
+            f"{config.path} makes {found} ({found / published:.3g}×) → check its layers and sizes, or type {found} if "
+            "that is what the source says",
+        )
 
 
 def _is_future(date: str | None, today: datetime.date) -> bool:

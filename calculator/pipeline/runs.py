@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ajuste.contract import REQUEST
 from pipeline.columns import Column, Table, Text, column
 
 _WORDS = {
@@ -131,6 +132,27 @@ _OTHERS = {
         column("note", "text", "Lo que hay que saber.", "What is good to know.", "", high=4000),
     )
 }
+
+# How a run trained: the contract's methods, and those that somebody measured and the contract does not have.
+METHODS = (
+    *REQUEST["method"].choices,
+    *("adapter", "adapter_v2", "adaption_prompt", "adamss", "beft", "c3a", "deft", "delora", "fourierft", "frod"),
+    *(
+        "glora",
+        "gralora",
+        "lily",
+        "lisa",
+        "llamapro",
+        "ln_tuning",
+        "miss",
+        "oft",
+        "peanut",
+        "prefix",
+        "prompt",
+        "psoft",
+    ),
+    *("ptuning", "pvera", "road", "tinylora", "trainable_tokens"),
+)
 
 MEMORY = Table(
     "memory",

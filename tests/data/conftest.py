@@ -17,7 +17,12 @@ GPU = (
     "32,4,450,yes,yes,yes,yes,2022,consumer,datasheet,https://acme.example/gpu,2026-11,"
 )
 MODEL = "tiny,Tiny,Tiny,acme/tiny,1000000,https://acme.example/tiny,mit,no,2026-01-01,2026-11-01,"
-ARCHITECTURE = '{"source_url": "https://acme.example/tiny", "checked": "2026-11-01", "config": {"hidden_size": 64}}\n'
+# 7,170 × 64 × 2 of the vocabulary, 64 of the last norm, 2 layers of 4 × 64² + 3 × 64 × 128 + 2 × 64: 1,000,000.
+ARCHITECTURE = (
+    '{"source_url": "https://acme.example/tiny", "checked": "2026-11-01", "config": {"model_type": "llama", '
+    '"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, '
+    '"vocab_size": 7170}}\n'
+)
 PROVIDER = """\
 [acme]
 name = "Acme"

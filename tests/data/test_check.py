@@ -9,6 +9,7 @@ import pytest
 
 from pipeline import schema
 from pipeline.check import check, files_of, fix
+from pipeline.defaults import named_by_code
 from pipeline.files import read_csv, read_row, write_csv
 
 BROKEN = tomllib.loads((Path(__file__).parent / "broken.toml").read_text(encoding="utf-8"))["broken"]
@@ -160,3 +161,120 @@ def test_no_mutation_of_a_file_crashes_the_checker(count: int, files: dict[str, 
             data[place : place + chance.randrange(3)] = chance.choice(JUNK).encode("utf-8", "surrogatepass")[:50]
         for problem in check({**files, path: bytes(data)}, today).problems:
             assert str(problem)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, bytes]:
+    """Return the project's own data."""
+    return files_of(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "says"),
+    [
+        ("assumptions.toml", "[length-variation]", "[lenght-variation]", "no formula uses it → length-variation?"),
+        ("assumptions.toml", "[allocator-slack]", "[alocator-slack]", "no formula uses it"),
+        (
+            "presets.toml",
+            "sequence_length = 2048\nmode",
+            "sequence_length = 0\nmode",
+            "“sequence_length” = 0 is out of range",
+        ),
+        ("presets.toml", 'optimizer = "adamw"\nopt', "opt", "[general] optimizer: "),
+        ("presets.toml", 'padding = "padded"\n', 'paddding = "padded"\n', "is no field of the request → padding?"),
+        ("presets.toml", 'attention = "sdpa"\nloss', 'attention = "spda"\nloss', "“attention” does not take"),
+        ("presets.toml", "[general.lora]\nrank = 16", '[general.lora]\nrank = "16"', "“lora.rank” cannot be"),
+        ("presets.toml", "[framework.axolotl]", "[framework.axoltl]", "unknown framework → axolotl"),
+        ("models/llama-3.1-8b.json", '_layers": 32', '_layers": 320', "makes 70846517248"),
+        ("models/llama-3.1-8b.json", '_layers": 32', '_layers": "32"', "num_hidden_layers"),
+        ("models/llama-3.1-8b.json", '_layers": 32', '_layers": NaN', "NaN: no number"),
+        (
+            "models/llama-3.1-8b.json",
+            '_layers": 32',
+            '_layers": 32, "num_hidden_layers": 33',
+            "num_hidden_layers: twice",
+        ),
+        ("models.csv", ",8030261248,", ",80302612480,", "makes 8030261248 (0.1×)"),
+        ("gpus.csv", "GDDR6X,1008,", "GDDR6X,10080,", "the median of those with GDDR6X"),
+        ("gpus.csv", "HBM3,3350,", "HBM3,335,", "the median of those with HBM3"),
+        ("measurements/memory.csv", ",full,", ",fulll,", "is no method → full?"),
+        (
+            "sources.toml",
+            "https://github.com/skypilot-org/skypilot-catalog",
+            "https://github.com",
+            "anybody publishes there",
+        ),
+    ],
+    ids=str,
+)
+def test_an_edit_that_breaks_answers_is_red(ours: dict[str, bytes], today, path: str, old: str, new: str, says: str):
+    """Slips in what the estimator takes from data/: it would answer, and wrongly."""
+    path = f"data/{path}"
+    text = ours[path].decode()
+    assert old in text
+    named = named_by_code(ROOT / "calculator/ajuste", ROOT / "calculator/pipeline")
+    red = check({**ours, path: text.replace(old, new, 1).encode()}, today, named=named).red
+    told = [f"{problem.subject}: {problem.en}" for problem in red if problem.path in (path, "data/models.csv")]
+    assert any(says in one for one in told), told
+    assert all(problem.line > 0 for problem in red)
+
+
+def test_our_own_data_names_what_the_formulas_ask_for(ours: dict[str, bytes], today: datetime.date) -> None:
+    named = named_by_code(ROOT / "calculator/ajuste", ROOT / "calculator/pipeline")
+    assert len(named.asked) >= 30
+    assert check(ours, today, named=named).red == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("2026-11-09", "1990-01-01", "is before 2016"),
+        ("2026-11-09", "２０２６-11-09", "is not a YYYY-MM-DD date"),
+        (",0.69,", ",０.69,", "is not a number"),
+        ("1x RTX 4090", "1x RTX\u202e 4090", "invisible character (U+202E)"),
+        (",eu,", ",e\u200bu,", "invisible character (U+200B)"),
+        ("acme.example/prices", "acme.example/pri\u2066ces", "invisible character (U+2066)"),
+        ("1x RTX 4090", "-2+3+cmd|x", "a spreadsheet would read it as a formula"),
+        ("1x RTX 4090", "+1", "a spreadsheet would read it as a formula"),
+        ("https://acme.example/prices", "https://third.example/prices-evil/a", "is neither the provider's nor"),
+        ("https://acme.example/prices", "https://third.example/prices/../evil", "is neither the provider's nor"),
+    ],
+    ids=str,
+)
+def test_a_row_that_looks_right_and_is_not(files: dict[str, bytes], today, old: str, new: str, says: str):
+    files[PRICES] = files[PRICES].decode().replace(old, new).encode()
+    assert any(says in problem.en for problem in check(files, today).red)
+
+
+def test_offers_that_differ_in_case_are_one(files: dict[str, bytes], today: datetime.date) -> None:
+    files[PRICES] += files[PRICES].split(b"\n")[1].replace(b"1x RTX", b"1X rtx") + b"\n"
+    assert ["is already on line 2" in problem.en for problem in check(files, today).red] == [True]
+
+
+@pytest.mark.parametrize("name", ["~$acme.csv", ".~lock.acme.csv#"])
+def test_a_spreadsheets_temporary_file_is_named_as_one(files: dict[str, bytes], today, tmp_path: Path, name: str):
+    for path, data in {**files, f"data/prices/{name}": b"\x05me"}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    assert ["temporary file" in problem.en for problem in check(files_of(tmp_path), today).red] == [True]
+
+
+def test_a_new_price_makes_nobody_elses_row_fail(files: dict[str, bytes], today: datetime.date) -> None:
+    """The median moves under a row that nobody touched: that is said, and stops nobody."""
+    header, row = files[PRICES].decode().splitlines()
+    prices = [0.5, 0.5, 0.9, 1.0, 2.6]
+    rows = [row.replace("1x", f"{n}x").replace(",0.69,", f",{price},") for n, price in enumerate(prices, 2)]
+    before = check({**files, PRICES: "\n".join([header, *rows, ""]).encode()}, today)
+    assert before.problems == []
+    cheap = row.replace("1x", "9x").replace(",0.69,", ",0.5,")
+    after = check({**files, PRICES: "\n".join([header, *rows, cheap, ""]).encode()}, today, before.data)
+    assert after.red == []
+    assert [problem.subject for problem in after.problems] == ["usd_per_hour 2.6"]
+    fewer = check({**files, PRICES: "\n".join([header, *rows[:2], *rows[3:], cheap, ""]).encode()}, today, before.data)
+    assert fewer.red == []
+    wrong = row.replace("1x", "9x").replace(",0.69,", ",9.9,")
+    own = check({**files, PRICES: "\n".join([header, *rows, wrong, ""]).encode()}, today, before.data)
+    assert [problem.subject for problem in own.red] == ["usd_per_hour 9.9"]

@@ -142,7 +142,14 @@ def test_the_catalog_is_typed_and_the_same_every_time(price: str, with_prices) -
         None,
         "8.9",
     )
-    assert catalog["models"][0]["config"] == {"hidden_size": 64}
+    assert catalog["models"][0]["config"] == {
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "vocab_size": 7170,
+    }
     assert (catalog["providers"][0]["spot"], catalog["providers"][0]["stop"]) == (True, None)
 
 
