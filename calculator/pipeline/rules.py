@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import statistics
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ SHARED_HOSTS = (  # where anybody publishes
     *("docs.google.com", "drive.google.com", "web.archive.org", "medium.com", "reddit.com", "www.reddit.com"),
 )
 PARAMETERS_TOLERANCE = 0.005  # files add a few buffers, or leave a rotary table in
+NAMED = (0.6, 1.6)  # parameters against the size in the model's name, which is rounded and leaves experts' shares out
 PLAUSIBLE = (0.3, 3.0)  # a price per GPU against the median of its GPU and purchase type
 PLAUSIBLE_FROM = 5  # offers: fewer make no median worth the name
 LARGE_CHANGE = 0.4  # a price that moves more than this needs a note
@@ -397,6 +399,7 @@ def _counted(config: Row, entry: Row) -> Iterator[Problem]:
     except RequestError as error:
         yield config.wrong("config", error.message["es"], error.message["en"])
         return
+    named = size_in_name(entry.values["name"])
     published = entry.values["published_parameters"]
     if published and abs(found / published - 1) > PARAMETERS_TOLERANCE:
         yield entry.wrong(
@@ -406,6 +409,18 @@ def _counted(config: Row, entry: Row) -> Iterator[Problem]:
             f"{config.path} makes {found} ({found / published:.3g}×) → check its layers and sizes, or type {found} if "
             "that is what the source says",
         )
+    if not published and named and not NAMED[0] <= found / named <= NAMED[1]:
+        yield entry.wrong(
+            f'name "{entry.values["name"]}"',
+            f"de {config.path} salen {found} parámetros ({found / named:.3g}× su nombre) → revisa sus capas y tamaños",
+            f"{config.path} makes {found} parameters ({found / named:.3g}× its name) → check its layers and sizes",
+        )
+
+
+def size_in_name(name: str) -> float | None:
+    """Parameters that a model's name tells, `8x7B` being 56 billion; None where it tells none."""
+    found = re.search(r"(?<![\w.])(?:([0-9]+)x)?([0-9]+(?:\.[0-9]+)?) ?([BM])\b", name)
+    return int(found[1] or 1) * float(found[2]) * {"B": 1e9, "M": 1e6}[found[3]] if found else None
 
 
 def _is_future(date: str | None, today: datetime.date) -> bool:

@@ -11,6 +11,7 @@ from pipeline import schema
 from pipeline.check import check, files_of, fix
 from pipeline.defaults import named_by_code
 from pipeline.files import read_csv, read_row, write_csv
+from pipeline.rules import size_in_name
 
 BROKEN = tomllib.loads((Path(__file__).parent / "broken.toml").read_text(encoding="utf-8"))["broken"]
 PRICES = "data/prices/acme.csv"
@@ -278,3 +279,14 @@ def test_a_new_price_makes_nobody_elses_row_fail(files: dict[str, bytes], today:
     wrong = row.replace("1x", "9x").replace(",0.69,", ",9.9,")
     own = check({**files, PRICES: "\n".join([header, *rows, wrong, ""]).encode()}, today, before.data)
     assert [problem.subject for problem in own.red] == ["usd_per_hour 9.9"]
+
+
+def test_a_model_that_nobody_counted_is_of_its_names_size(files: dict[str, bytes], today: datetime.date) -> None:
+    index = files["data/models.csv"].decode().replace(",1000000,https://acme.example/tiny,", ",,,")
+    files["data/models.csv"] = index.replace("tiny,Tiny,", "tiny,Tiny 1M,").encode()
+    assert check(files, today).problems == []
+    deep = files["data/models/tiny.json"].replace(b'_layers": 2', b'_layers": 20')
+    assert [
+        "1.74× its name" in problem.en for problem in check({**files, "data/models/tiny.json": deep}, today).red
+    ] == [True]
+    assert [size_in_name(name) for name in ("Mixtral 8x7B", "SmolLM2 135M", "GPT-2")] == [56e9, 135e6, None]
