@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ajuste import cli, estimate_json, load_catalog
+from ajuste import RequestError, cli, estimate_json, load_catalog, read_config
 from ajuste.cli_text import WORDS, width
+from ajuste.doors import call_json
 
 QLORA = ["--model", "llama-3.1-8b", "--method", "qlora"]
 
@@ -423,3 +424,16 @@ def test_the_module_runs_and_a_narrow_terminal_is_no_traceback(catalog_file: str
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "pico en p?rdida" in done.stdout
+
+
+def test_a_table_inside_itself_is_a_structured_error(catalog_text: str):
+    """From Python, where nothing parses the file; and the page's door, told what is launched."""
+    cyclic: dict = {"base_model": "x"}
+    cyclic["a"] = cyclic
+    with pytest.raises(RequestError, match="out-of-range"):
+        read_config(cyclic, "axolotl")
+    asked = {"config": json.loads(ZERO_FILE), "tool": None, "method": "lora"}
+    read = json.loads(call_json("config", json.dumps(asked), load_catalog(catalog_text)))
+    assert read["partial"]
+    assert read["request"]["base_dtype"] == "bf16"
+    assert not {"precision", "method"} & set(read["request"])
