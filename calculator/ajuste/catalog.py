@@ -62,22 +62,19 @@ def beside_siblings(gpus: dict[str, Gpu]) -> dict[str, Gpu]:
     """Cards whose matrix products nobody measured, held between their measured siblings.
 
     A sibling is of the same architecture, class and kind of memory, and better or worse in every figure of the data
-    sheet. A card is no slower than its worse ones, and reaches no larger share of its peak than its better ones.
+    sheet. A card is no slower than its worse ones and no faster than its better ones.
     """
-    half = {gpu.id: gpu.bf16_dense_tflops or gpu.fp16_dense_tflops for gpu in gpus.values()}
-    measured = [gpu for gpu in gpus.values() if gpu.gemm_measured_tflops and half[gpu.id]]
+    measured = [(gpu, gpu.gemm_measured_tflops) for gpu in gpus.values() if gpu.gemm_measured_tflops]
     found = dict(gpus)
     for gpu in gpus.values():
-        own = half[gpu.id]
-        if gpu.gemm_measured_tflops or not own:
+        if gpu.gemm_measured_tflops:
             continue
         low, high = 0.0, float("inf")
-        for other in measured:
-            reached, peak = other.gemm_measured_tflops or 0.0, half[other.id] or 1.0
+        for other, reached in measured:
             if is_sibling_at_least(gpu, other):
                 low = max(low, reached)
             elif is_sibling_at_least(other, gpu):
-                high = min(high, reached * own / peak)
+                high = min(high, reached)
         found[gpu.id] = gpu._replace(sibling_tflops=(low, max(low, high)))
     return found
 
