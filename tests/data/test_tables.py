@@ -177,3 +177,17 @@ def test_five_thousand_offers_take_seconds_and_fold(root: Path) -> None:
     # A reader sees one line per GPU; inside, the cheapest twelve and a fold with the rest.
     assert text.count('<details class="offers"') == len({row.values["gpu"] for row in data.prices})
     assert re.search(r"<summary>\d+ more offers</summary>", text)
+
+
+def test_one_rule_names_the_price_that_leads_and_rows_go_by_price(price: str, with_prices) -> None:
+    cheaper_but_old = price.replace("1x RTX", "old RTX").replace("0.69", "0.30").replace("2026-11-09", "2026-07-01")
+    written = tables(with_prices(price, cheaper_but_old), TODAY, {})
+    text = written["prices-all.en.md"]
+    assert "the best supported, $0.69 per GPU and hour" in text
+    assert re.findall(r"<td>(old|1x) RTX 4090", text) == ["old", "1x"]
+    for name in ("prices-by-tier", "prices-by-provider", "prices-cheapest"):
+        assert re.search(r'data-sort="0\.69">\$0\.69', written[f"{name}.en.md"]), name
+    assert 'data-sort="0.3">$0.30' not in written["prices-by-tier.en.md"]
+    # What corrects a price stands beside it: on a phone the later columns are off the screen.
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]+)", text)
+    assert heads.index("Correct") == heads.index("Per GPU and hour") + 1 == 2

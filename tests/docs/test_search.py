@@ -1,4 +1,4 @@
-"""Forty searches that people type: the built index holds every word of each under the page that answers it."""
+"""Searches that people type: the built index holds every word of each under the page that answers it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_punctuation_is_no_part_of_a_word(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page_that_answers_has_every_word_typed(language: str) -> None:
-    assert len(SEARCHES[language]) == 20
+    assert len(SEARCHES[language]) >= 20
     separator = index(language)["config"]["separator"]
     lacking = {
         query: missing
