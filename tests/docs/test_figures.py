@@ -85,3 +85,12 @@ def test_every_preset_is_answered(catalog: Any) -> None:
     written = figures(PRESET, catalog)
     assert len(written) == len(PRESET) * len(LANGUAGES)
     assert all(text.strip() for text in written.values())
+
+
+def test_the_ten_worst_are_the_worst_of_every_run(catalog: Any) -> None:
+    source = Source(catalog)
+    text = KINDS["worst"](Figure("worst", {}, source, "en", ""))
+    worst = sorted(source.accuracy.points, key=lambda point: -abs(point.error))[:10]
+    assert {point.kind for point in worst} == {"reserved", "unknown"}  # those whose tool nobody names are in
+    assert all(point.id in line for point, line in zip(worst, text.splitlines()[2:], strict=True))
+    assert text.count("(tool not named)") == sum(point.kind == "unknown" for point in worst)
