@@ -23,8 +23,8 @@ WORDS: dict[str, dict[str, str]] = {
         "en": "Will your fine-tune fit? How long, how much, and where to rent the GPU?",
     },
     "epilog": {
-        "es": "Termina con 0 si cabe, 3 si va justo, 4 si no cabe, 2 si la solicitud está mal, 1 si el fallo es nuestro.",
-        "en": "Ends with 0 when it fits, 3 when it is tight, 4 when it does not fit, 2 for a bad request, 1 when the fault is ours.",
+        "es": "Termina con 0 si cabe, 3 si va justo, 4 si no cabe, 2 si la solicitud está mal, 1 si fallamos nosotros.",
+        "en": "Ends with 0 when it fits, 3 when tight, 4 when it does not fit, 2 for a bad request, 1 when the fault is ours.",
     },
     "usage": {"es": "uso: ", "en": "usage: "},
     "arguments": {"es": "argumentos", "en": "arguments"},
