@@ -24,7 +24,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "epilog": {
         "es": "Termina con 0 si cabe, 3 si va justo, 4 si no cabe, 2 si la solicitud está mal, 1 si fallamos nosotros.",
-        "en": "Ends with 0 when it fits, 3 when tight, 4 when it does not fit, 2 for a bad request, 1 for our own fault.",
+        "en": "Ends with 0 when it fits, 3 when tight, 4 when it does not fit, 2 for a bad request, 1 for our fault.",
     },
     "usage": {"es": "uso: ", "en": "usage: "},
     "arguments": {"es": "argumentos", "en": "arguments"},
