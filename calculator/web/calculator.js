@@ -157,6 +157,7 @@ class Calculator {
     const unfold = (/** @type {Event} */ event) => {
       if (!(event.target instanceof Element) || !event.target.closest("#aj-answer")) return;
       this.rendered = null;
+      if (!this.answer) return this.preset(this.text()); // the page's own answer, as the build wrote it
       this.render();
     };
     root.addEventListener("toggle", unfold, true);

@@ -59,8 +59,8 @@ function pick(offer, answer, view, title, chosenAmong) {
   </li>`;
 }
 
-/** @param {Answer} answer @param {View} view @param {(id: string) => boolean} open */
-export function offers(answer, view, open) {
+/** @param {Answer} answer @param {View} view @param {import("./parts.js").Inside} inside */
+export function offers(answer, view, inside) {
   const { offers: all, offers_total: total } = answer;
   const more = all.slice(SHOWN_OFFERS);
   return html`<section class="aj-offers" id="offers">
@@ -71,7 +71,7 @@ export function offers(answer, view, open) {
         <button type="button" data-change="${ALL_OFFERS}">${view.say("offers.all")}</button>`}</p>
     ${all.length > 2 && plot(answer, view)}
     ${all.length > 0 && offerTable(all.slice(0, SHOWN_OFFERS), answer, view)}
-    ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${open("more-offers") && offerTable(more, answer, view)}</details>`}
+    ${more.length > 0 && html`<details id="more-offers"><summary>${view.say("offers.more", { count: more.length })}</summary>${inside("more-offers", () => offerTable(more, answer, view))}</details>`}
   </section>`;
 }
 

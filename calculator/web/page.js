@@ -20,13 +20,20 @@ export function renderPage(answer, form, view) {
       <noscript><p class="aj-status">${view.say("noscript")}</p></noscript>
       <div class="aj-status" id="aj-status" hidden></div>
       <div id="aj-compare"></div>
-      <div class="aj-answer" id="aj-answer">${renderAnswer(answer, view, { state: "built" })}</div>
+      <div class="aj-answer" id="aj-answer">${renderAnswer(answer, view, { state: "built", open: () => false, closed: asText })}</div>
       ${renderTools(view)}
     </div>
     <p class="aj-visually-hidden" id="aj-live" aria-live="polite"></p>
     <a class="aj-strip aj-${summarize(answer, view).verdict}" id="aj-strip" href="#verdict" hidden>${renderStrip(answer, view)}</a>
   </div>`;
 }
+
+/**
+ * Folded tables are thousands of elements that a phone would style before it shows the answer: they come as text, which
+ * is elements only where no script will print the fold when it opens.
+ * @param {() => import("./html.js").Html} content
+ */
+const asText = (content) => html`<noscript>${content()}</noscript>`;
 
 /**
  * The default answer as another page shows it, with a door to the calculator.

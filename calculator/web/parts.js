@@ -26,6 +26,8 @@ export function fit(row, view) {
   return html`<span class="aj-fit aj-${row.verdict}">${ICONS[row.verdict]}${view.say(`offer.${row.verdict}`)}</span>`;
 }
 
+/** @typedef {(id: string, content: () => Html) => Html | null} Inside what stands in a fold: its content where it is open */
+
 /**
  * @param {string} id
  * @param {string | Html} title

@@ -29,9 +29,12 @@ const ON_PAPER = new Set(["mode", "model", "method", "framework"]);
  * @param {Flat[]} [options.undo] changes that a lever made
  * @param {import("./takeaway.js").Taken | null} [options.taken] files of the run that were asked for
  * @param {(id: string) => boolean} [options.open] whether a fold is open: a closed one is not worth printing on each key
+ * @param {(content: () => Html) => Html | null} [options.closed] what stands in a fold that is not open
  * @returns {Html}
  */
-export function renderAnswer(answer, view, { state = "live", undo = [], taken = null, open = () => true } = {}) {
+export function renderAnswer(answer, view, { state = "live", undo = [], taken = null, open = () => true, closed = () => null } = {}) {
+  /** @type {import("./parts.js").Inside} */
+  const inside = (id, content) => (open(id) ? content() : closed(content));
   const reading = read(answer, view);
   /** @type {[string, string | Html, boolean, () => Html][]} */
   const folds = [
@@ -50,10 +53,10 @@ export function renderAnswer(answer, view, { state = "live", undo = [], taken = 
     ${picks(answer, view)}
     ${levers(answer, view, reading, undo)}
     ${grid(answer, view)}
-    ${offers(answer, view, open)}
+    ${offers(answer, view, inside)}
     ${excluded(answer, view)}
-    <div class="aj-folds">${folds.map(([id, title, exists, content]) => exists && fold(id, title, open(`fold-${id}`) && content()))}</div>
-    ${closing(answer, view, state, taken, open)}`;
+    <div class="aj-folds">${folds.map(([id, title, exists, content]) => exists && fold(id, title, inside(`fold-${id}`, content)))}</div>
+    ${closing(answer, view, state, taken, inside)}`;
 }
 
 /**
@@ -226,9 +229,9 @@ export function largest(cells, methods, view) {
  * @param {View} view
  * @param {"built" | "live"} state
  * @param {import("./takeaway.js").Taken | null} taken
- * @param {(id: string) => boolean} open
+ * @param {import("./parts.js").Inside} inside
  */
-function closing(answer, view, state, taken, open) {
+function closing(answer, view, state, taken, inside) {
   const date = view.format.date(answer.versions.data);
   return html`<footer class="aj-closing">
     <p class="aj-share">${["pin", "link", "summary", "json", "csv", "print"].map(
@@ -236,8 +239,8 @@ function closing(answer, view, state, taken, open) {
     )}</p>
     <p class="aj-note">${view.say(`state.${state}`, { date })} · ${view.say("state.version", { version: answer.versions.estimator })}
       ${state === "live" && view.say("state.private")}</p>
-    ${fold("takeaway", view.say("takeaway.title"), open("fold-takeaway") && renderTakeaway(taken, view))}
-    ${fold("measure", view.say("measure.title"), open("fold-measure") && measure(answer, view))}
+    ${fold("takeaway", view.say("takeaway.title"), inside("fold-takeaway", () => renderTakeaway(taken, view)))}
+    ${fold("measure", view.say("measure.title"), inside("fold-measure", () => measure(answer, view)))}
   </footer>`;
 }
 
