@@ -3,7 +3,7 @@
 >>> import ajuste
 >>> catalog = ajuste.load_catalog(text)             # the bundle's JSON, or "{}" for memory only
 >>> ajuste.estimate({"model": "llama-3.1-8b", "method": "qlora"}, catalog)["memory"]["peak_moment"]
-'loss'
+'backward'
 """
 
 from __future__ import annotations

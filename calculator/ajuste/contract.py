@@ -149,7 +149,7 @@ REQUEST: dict[str, Field] = {
     "gradient_checkpointing": choice("full", "none", "selective"),
     "activation_offload": BOOLEAN,
     "attention": choice("flash", "sdpa", "eager"),
-    "loss": choice("default", "in-place", "chunked-kept", "chunked", "fused"),
+    "loss": choice("default", "in-place", "chunked-kept", "chunked", "tiled", "fused"),
     "outputs_alive": BOOLEAN,
     "compile": BOOLEAN,
     "kernels": choice("none", "liger", "unsloth"),

@@ -168,7 +168,7 @@ def fused(c: Case) -> list[Point]:
 
 
 def chunked(c: Case) -> list[Point]:
-    """Head and loss over 256 tokens at a time, recomputed in backward (TRL).
+    """Head and loss over 256 tokens at a time, recomputed in backward (TRL from 1.7 to 1.14).
 
     Unit: bytes. Formula: fp32 copy of the head 4V·h (+ 2V·h under autocast) + logits of one chunk, 16 B each.
     """
@@ -191,4 +191,37 @@ def chunked(c: Case) -> list[Point]:
     return points
 
 
-KINDS = {"default": default, "in-place": in_place, "chunked-kept": chunked_kept, "chunked": chunked, "fused": fused}
+def tiled(c: Case) -> list[Point]:
+    """Head and loss tile by tile, tokens by vocabulary, recomputed in backward (TRL from 1.15).
+
+    Unit: bytes. Formula: b·t·v for a tile of t tokens by v words, b = 2 under autocast, else the hidden states'; the
+    head's rows and the tokens at work cast to b where they are not; two copies of the hidden states in forward; one of
+    them + 4h·T, then one more, in backward; a trained head + 4V·h, and 2V·h more where its weights have 16 bit.
+    Source: TRL 1.16, `trl/kernels/chunked_logprob.py`, `add_fused_lm_head` of `trl/trainer/utils.py`.
+    """
+    h, each = c.hidden, c.attention_bytes
+    tokens, words = min(c.tokens, c.a["loss-tile-tokens"]), min(c.vocabulary, c.a["loss-tile-vocabulary"])
+    kept, wide_head = hidden_bytes(c), c.upcast or c.weight == 4
+    tile = each * tokens * words
+    at_work = each * tokens * h if kept != each * h * c.tokens else 0.0
+    rows = each * words * h if wide_head != (each == 4) else 0.0
+    gradient = 4 * c.arch.embedding if c.trains_head else 0
+    backward = Point("loss_backward", temporaries=kept + 4 * h * c.tokens, gradients=gradient)
+    return [
+        Point("loss", temporaries=2 * kept + at_work, casts=rows, logits=tile),
+        backward._replace(temporaries=backward.temporaries + at_work, casts=rows, logits=tile),
+        backward._replace(
+            temporaries=backward.temporaries + kept,
+            gradients=gradient + (0 if wide_head or not gradient else 2 * c.arch.embedding),
+        ),
+    ]
+
+
+KINDS = {
+    "default": default,
+    "in-place": in_place,
+    "chunked-kept": chunked_kept,
+    "chunked": chunked,
+    "tiled": tiled,
+    "fused": fused,
+}

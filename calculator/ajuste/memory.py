@@ -88,6 +88,8 @@ CASE, WORK = "case", "work"  # who else reads assumptions, before the terms do
 READ_BY_WORK = {
     "nf4-block": ("dequantisation",),
     "chunked-loss-tokens": ("logits", "temporaries"),
+    "loss-tile-tokens": ("logits", "temporaries"),
+    "loss-tile-vocabulary": ("logits", "autocast_copies"),
     "loss-chunks": ("logits",),
     "freeze-layers": ("activations", "gradients"),
 }

@@ -255,7 +255,7 @@ def evaluation_instant(c: Case) -> Instant:
 
     Unit: bytes. Formula: T' = evaluation batch × S; 2 layers' inputs + one feed-forward + V·T' (2 + 4 + 4); kept
     logits 4V per evaluated token; generation 4k·L per token of cache. Fused kernels only skip the logits while
-    training; TRL's chunked loss always does.
+    training; TRL's own, by chunks or tiles, always do.
     """
     asked, h = c.plan.eval, c.hidden
     rows = min(asked.batch, asked.examples)
@@ -265,7 +265,7 @@ def evaluation_instant(c: Case) -> Instant:
         work += 10.0 * c.layer.heads * c.sequence * tokens
     logits = 0.0
     if c.has_head:
-        logits = 0.0 if c.plan.loss == "chunked" and not asked.keep_logits else 10.0 * c.vocabulary * tokens
+        logits = 0.0 if c.plan.loss in ("chunked", "tiled") and not asked.keep_logits else 10.0 * c.vocabulary * tokens
         logits += 4.0 * c.vocabulary * asked.examples * c.sequence if asked.keep_logits else 0.0
     if asked.generate_tokens:
         cache = sum(4 * y.count * y.key for y in c.arch.layers)

@@ -65,7 +65,7 @@ export const FIELDS = {
   "lora.targets": { kind: "choice", choices: ["all-linear", "attention", "qkv", "qv"], when: hasLora },
   gradient_checkpointing: { kind: "choice", choices: ["full", "selective", "none"] },
   attention: { kind: "choice", choices: ["flash", "sdpa", "eager"] },
-  loss: { kind: "choice", choices: ["default", "in-place", "chunked", "chunked-kept", "fused"] },
+  loss: { kind: "choice", choices: ["default", "in-place", "chunked", "chunked-kept", "tiled", "fused"] },
   "parallel.gpus_per_node": { kind: "integer" },
   "parallel.nodes": { kind: "integer" },
   "parallel.strategy": {

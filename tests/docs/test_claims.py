@@ -23,10 +23,11 @@ def catalog(catalog_text: str) -> Any:
 @pytest.mark.parametrize(("model", "label"), QLORA_CARDS.items())
 def test_the_card_of_a_qlora(catalog: Any, model: str, label: int) -> None:
     answer = estimate({"model": model, "method": "qlora"}, catalog)
-    alone = [gpu["id"] for gpu in answer["gpus"] if gpu["verdict"] == "fits" and gpu["count"] == 1]
-    fits = {catalog.gpus[gpu].memory_label_gb for gpu in alone}
-    assert label in fits
-    assert min(fits) > label * 0.6, "a much smaller card is enough: say so"
+    alone = [gpu for gpu in answer["gpus"] if gpu["count"] == 1]
+    size = {gpu["id"]: catalog.gpus[gpu["id"]].memory_label_gb for gpu in alone}
+    enough = set(size.values()) - {size[gpu["id"]] for gpu in alone if gpu["verdict"] != "fits"}
+    assert label in enough, "on every card of this size"
+    assert min(enough) > label * 0.6, "a much smaller card is enough: say so"
 
 
 @pytest.mark.parametrize(("precision", "said"), [("bf16", 60), ("bf16-mixed", 120)])

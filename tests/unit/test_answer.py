@@ -103,8 +103,12 @@ def test_the_default_question(catalog):
     # LoRA rank 16 on q, o (4096+4096), k, v (4096+1024), gate, up, down (4096+14336), 32 layers:
     # 16 · 32 · (2·8192 + 2·5120 + 3·18432) = 41,943,040
     assert answer["model"]["trainable_parameters"] == 41943040
-    # With the framework's own defaults TRL allocates about 9.0 GiB: 5.4 of packed weights, 3.1 of loss.
-    assert answer["memory"]["allocated_gib"]["mid"] == pytest.approx(9.1, abs=0.3)
+    # TRL's tiles leave the peak to the last layer's backward: 5.3 GiB of packed weights, 0.25 of adapters and their
+    # states, 0.5 of checkpointed inputs, 0.4 of the layer, 0.1 of its unpacked weights. Its releases before 1.15 turned
+    # the head to fp32 and, under autocast, to 16 bit again: 2.9 GiB at the loss.
+    assert answer["memory"]["allocated_gib"]["mid"] == pytest.approx(6.6, abs=0.2)
+    before = ajuste.estimate(DEFAULT | {"framework_version": "1.14"}, catalog)
+    assert before["memory"]["allocated_gib"]["mid"] == pytest.approx(9.1, abs=0.3)
 
 
 def test_requests_of_every_kind_are_sound(real):

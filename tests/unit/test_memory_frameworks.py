@@ -54,6 +54,22 @@ def fsdp(version: int, ranks: int = 4, **fields: object) -> dict[str, object]:
     return {"parallel": {"strategy": f"fsdp{version}", "gpus_per_node": ranks} | fields}
 
 
+# --------------------------------------------------------------------------------------------- TRL's tiles
+
+
+def test_trls_tiles_hold_4096_tokens_by_32768_words():
+    """A tile in 16 bit, rows of an fp32 head cast for it, the hidden states' fp32 gradient; no copy of the head."""
+    lora = {"method": "lora", "lora": LORA, "loss": "tiled", "autocast": True}
+    forward, backward, last = loss_points(case(**lora, base_dtype="bf16"))
+    assert forward.logits == backward.logits == 2 * 2048 * 32_768
+    assert (forward.casts, last.logits) == (0, 0)
+    assert loss_points(case(**lora, base_dtype="fp32"))[0].casts == 2 * 32_768 * 4096
+    assert loss_points(case(**lora, base_dtype="bf16", micro_batch=8))[0].logits == 2 * 4096 * 32_768
+    assert backward.temporaries - forward.temporaries == 2 * 2048 * 4096 + 4 * 2048 * 4096 - 2 * 2 * 2048 * 4096
+    full = loss_points(case(method="full", precision="bf16", loss="tiled"))
+    assert [point.gradients for point in full] == [0, 4 * EMBEDDING, 6 * EMBEDDING]
+
+
 # --------------------------------------------------------------------------------- torchtune's compiled loss
 
 

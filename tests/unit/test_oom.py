@@ -99,7 +99,7 @@ def test_logits_are_known_by_their_size(catalog):
     ],
 )
 def test_the_moment_decides_the_fix(catalog, frame, first):
-    asked = {"model": "llama-3.1-8b", "method": "qlora", "micro_batch": 4}
+    asked = {"model": "llama-3.1-8b", "method": "qlora", "micro_batch": 4, "loss": "default"}
     read = diagnose(frame + message(), asked, catalog)
     assert read["fixes"][0]["change"] == first
     assert read["fixes"][0]["saves_gib"] > 1

@@ -77,15 +77,19 @@ def test_trl_loads_a_model_by_name_in_float32():
 
 def test_an_older_release_has_older_defaults():
     now, before = plan(framework="trl"), plan(framework="trl", framework_version="0.19.1")
-    assert (now.loss, before.loss) == ("chunked", "default")
+    assert (now.loss, before.loss) == ("tiled", "default")
     assert (now.optimizer, before.optimizer) == ("adamw", "adamw-foreach")
     assert plan(framework="trl", framework_version="1.6.2").loss == "default"
     assert plan(framework="trl", framework_version="1.7").loss == "chunked"
+    assert plan(framework="trl", framework_version="1.14.2", task="dpo").loss == "default"
+    assert plan(framework="trl", task="dpo").loss == plan(framework="trl", framework_version="1.15").loss == "tiled"
+    assert plan(framework="trl", task="reward").loss == "default"
 
 
 def test_a_release_may_be_a_date():
     assert plan(framework="trl", framework_version="2026-05-02").loss == "default"
     assert plan(framework="trl", framework_version="2026-10").loss == "chunked"
+    assert plan(framework="trl", framework_version="2026-11").loss == "tiled"
     assert plan(framework="hf", framework_version="2024-06", method="full").precision == "fp32"
     assert plan(framework="unsloth", framework_version="2026.10.9").kernels == "unsloth"
 
