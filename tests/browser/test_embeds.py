@@ -33,7 +33,7 @@ def test_it_loads_nothing_before_it_is_touched(visit):
     visitor.page.goto(visitor.base + PAGES["es"][0])
     visitor.page.wait_for_load_state("networkidle")
     assert "embed.js" in seen
-    assert not [name for name in seen if name.startswith(("embedded", "chunk", "worker", "names", "pyodide"))]
+    assert not [name for name in seen if name.startswith(("embedded", "chunk", "worker", "names.json", "pyodide"))]
 
 
 def test_a_change_is_answered_as_the_calculator_answers(visit, catalog_text):
