@@ -61,7 +61,8 @@ def test_the_themes_successor_builds_the_same_sources(copy: Path, language: str)
     assert {path.relative_to(built) for path in built.rglob("index.html")} == names
     for name in names:
         ids = {
-            place: set(re.findall(r'<h[1-4]\b[^>]*\bid="([^"]+)"', (place / name).read_text())) for place in (built, published)
+            place: set(re.findall(r'<h[1-4]\b[^>]*\bid="([^"]+)"', (place / name).read_text()))
+            for place in (built, published)
         }
         assert ids[built] == ids[published], name
     assert 'id="aj-answer"' in (built / "calculator/index.html").read_text()
