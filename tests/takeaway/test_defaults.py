@@ -60,7 +60,7 @@ FACTS = [
     Fact("trl", "gradient_checkpointing", "trl/trainer/base_config.py", "_BaseConfig.gradient_checkpointing", OFF_ON),
     Fact("trl", "base_dtype", "trl/trainer/model_config.py", "ModelConfig.dtype", DTYPES, LORA),
     Fact("trl", "lora.rank", "trl/trainer/model_config.py", "ModelConfig.lora_r", AS_IT_IS, LORA),
-    Fact("trl", "loss", "trl/trainer/sft_config.py", "SFTConfig.loss_type", {"nll": "chunked"}),
+    Fact("trl", "loss", "trl/trainer/sft_config.py", "SFTConfig.loss_type", {"nll": "tiled"}),
     Fact("trl", "padding", "trl/trainer/sft_config.py", "SFTConfig.packing", PADDING),
     Fact("trl", "rl.generations", "trl/trainer/grpo_config.py", "GRPOConfig.num_generations", AS_IT_IS),
     Fact("trl", "rl.completion_tokens", "trl/trainer/grpo_config.py", "GRPOConfig.max_completion_length", AS_IT_IS),
