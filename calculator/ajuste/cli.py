@@ -15,9 +15,10 @@ from typing import Any, NoReturn
 
 from . import Catalog, RequestError, __version__, estimate, estimate_json, load_catalog, read_config
 from .catalog import find_model
-from .cli_text import LANGUAGES, Screen, packed_path, progress, system_language, usage_error
+from .cli_text import Screen, packed_path, progress, system_language, usage_error
 from .contract import DEEPEST, is_deep
 from .errors import near_matches
+from .sentences import LANGUAGES
 from .tool_files import PARTIAL
 
 FITS, FAULT, BAD_REQUEST, TIGHT, DOES_NOT_FIT = 0, 1, 2, 3, 4
@@ -92,7 +93,7 @@ def parser(screen: Screen) -> argparse.ArgumentParser:
 
     class Help(argparse.HelpFormatter):
         def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
-            super().add_usage(usage, actions, groups, say("usage") if prefix is None else prefix)
+            super().add_usage(usage, actions, groups, f"{say('usage')} " if prefix is None else prefix)
 
     def in_language(one: argparse.ArgumentParser) -> argparse.ArgumentParser:
         one._positionals.title, one._optionals.title = say("arguments"), say("options")
