@@ -383,8 +383,8 @@ class Curve:
 class Inverse:
     """The largest n that a growing need leaves room for, exact whatever the curve.
 
-    What has been evaluated is kept and serves every card: between two known needs a straight line lands on the answer
-    or beside it, and its upper neighbour is checked.
+    What has been evaluated is kept and serves every card: a parabola through three known needs lands on the answer or
+    beside it (bytes grow with n and n²), and its upper neighbour is checked.
     """
 
     def __init__(self, needs: Callable[[int], float], limit: int) -> None:
@@ -412,26 +412,39 @@ class Inverse:
         while needs[-1] <= room:
             if tried[-1] == self.limit:
                 return self.limit
-            self._try(min(self.limit, 2 * tried[-1]))
+            self._try(min(self.limit, 4 * tried[-1]))
         index = bisect_right(needs, room)
         if index == 0:
             return 0
-        low, high, need_low, need_high = tried[index - 1], tried[index], needs[index - 1], needs[index]
-        straight = True
-        while high - low > 1:
-            guess = (low + high) // 2
-            if straight:
-                share = (room - need_low) / (need_high - need_low)
-                guess = min(high - 1, max(low + 1, low + int(share * (high - low))))
-            straight = not straight or high - low > 64
+        low, high, third = [(tried[i], needs[i]) for i in (index - 1, index, index - 2 if index > 1 else -1)]
+        halve = False
+        while (width := high[0] - low[0]) > 1:
+            guess = low[0] + (width // 2 if halve else min(width - 1, max(1, int(crossing(low, high, third, room)))))
             need = self._try(guess)
             if need > room:
-                high, need_high = guess, need
-                continue
-            low, need_low = guess, need
-            if guess + 1 < high and self._try(guess + 1) > room:
-                return guess
-        return low
+                high, third = (guess, need), high
+            else:
+                low, third = (guess, need), low
+                if guess + 1 < high[0]:
+                    need = self._try(guess + 1)
+                    if need > room:
+                        return guess
+                    low = guess + 1, need
+            halve = 2 * (high[0] - low[0]) > width  # where the curve has a corner
+        return low[0]
+
+
+def crossing(low: tuple[int, float], high: tuple[int, float], third: tuple[int, float], room: float) -> float:
+    """How far after `low` a parabola through three points (n, need) reaches `room`, which it does before `high`.
+
+    A straight line where the third is none of its own.
+    """
+    (x0, y0), (x1, y1), (x2, y2) = low, high, third
+    slope = (y1 - y0) / (x1 - x0)
+    bend = ((y2 - y1) / (x2 - x1) - slope) / (x2 - x0) if x2 not in (x0, x1) else 0.0
+    first = slope - bend * (x1 - x0)
+    steepest = first + max(0.0, first * first + 4 * bend * (room - y0)) ** 0.5
+    return 2 * (room - y0) / steepest if steepest > 0 else 0.0
 
 
 def runs_on(plan: Plan, gpu: Gpu) -> bool:
