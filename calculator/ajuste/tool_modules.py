@@ -48,7 +48,7 @@ def architecture_of(plan: Plan, catalog: Catalog) -> Architecture:
 
 
 def module_names(word: str, arch: Architecture) -> list[str]:
-    """The modules that a word of `lora.targets` means in a model, by name; with their parent where others share the name.
+    """The modules that a word of `lora.targets` means in a model, by name; with their parent where the name is shared.
 
     Those that PEFT refuses to adapt in this family are left out.
     """
