@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from .architecture import Architecture
@@ -71,21 +72,21 @@ class Site:
         self.plan, self.arch = plan, arch
         self._calibrated, self._like = calibrated, like
         self._curves: dict[bool, Curve] = like._curves if like else {}
-        self._work: Work | None = None
-        self._least: float | None = None
 
-    @property
+    @cached_property
     def work(self) -> Work:
         """What a rank computes and moves."""
-        if self._work is None:
-            plan, like = self.plan, self._like
-            if like is None:
-                self._work = work_of(plan, self.arch)
-            else:
-                same = like.plan.parallel.data_ranks == plan.parallel.data_ranks
-                work = like.work if same else on_more_ranks(like.work, plan)
-                self._work = work._replace(compute=compute_of(plan))
-        return self._work
+        plan, like = self.plan, self._like
+        if like is None:
+            return work_of(plan, self.arch)
+        same = like.plan.parallel.data_ranks == plan.parallel.data_ranks
+        work = like.work if same else on_more_ranks(like.work, plan)
+        return work._replace(compute=compute_of(plan))
+
+    @cached_property
+    def least(self) -> float:
+        """Bytes that it never needs less than: what is resident."""
+        return least_required(self.plan, self.arch)
 
     def curve(self, accumulates: bool) -> Curve:
         """Required memory, with or without gradients that wait for the next micro-batch."""
@@ -100,11 +101,7 @@ class Site:
 
     def is_too_large_for(self, room: float) -> bool:
         """Whether what is resident alone leaves no doubt that it does not fit."""
-        if self._calibrated.memory_width != 1.0:
-            return False
-        if self._least is None:
-            self._least = least_required(self.plan, self.arch)
-        return self._least > room
+        return self._calibrated.memory_width == 1.0 and self.least > room
 
 
 def verdict(required: Range, usable_gib: float | None, label_gb: float = 0.0) -> str:
