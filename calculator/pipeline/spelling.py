@@ -14,6 +14,7 @@ import sys
 import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ajuste.sentences import sentences
 from pipeline.guide import DOCS, LANGUAGES, ROOT, pages, prose
 
 if TYPE_CHECKING:
@@ -81,8 +82,10 @@ def strings_of(value: Any) -> Iterator[str]:
 
 
 def in_code(tree: ast.AST, language: str) -> Iterator[str]:
-    """The same, in a module's dictionaries."""
+    """The same, in a module's dictionaries and in what it gives `sentences`."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sentences":
+            yield from in_language(sentences(ast.literal_eval(node.args[0])), language)
         if isinstance(node, ast.Dict):
             pairs = {
                 key.value: value
