@@ -84,8 +84,9 @@ def strings_of(value: Any) -> Iterator[str]:
 def in_code(tree: ast.AST, language: str) -> Iterator[str]:
     """The same, in a module's dictionaries and in what it gives `sentences`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sentences":
-            yield from in_language(sentences(ast.literal_eval(node.args[0])), language)
+        match node:
+            case ast.Call(ast.Name("sentences"), [ast.Constant(str(table))]):
+                yield from in_language(sentences(table), language)
         if isinstance(node, ast.Dict):
             pairs = {
                 key.value: value
