@@ -213,16 +213,20 @@ class Fitter:
         plan = site.plan
         micro_batch, accumulate, required = self._batch(site, gpu)
         verdict_ = verdict(required, gpu.usable_gib, gpu.memory_label_gb) if runs_on(plan, gpu) else "no"
-        placed = Placement(gpu, count, strategy, micro_batch, accumulate, verdict_, required, UNTIMED, site)
-        return placed if verdict_ == "no" else self.timed(placed, fast_network)
+        rate = UNTIMED if verdict_ == "no" else self._rate(site, gpu, micro_batch, accumulate, fast_network)
+        return Placement(gpu, count, strategy, micro_batch, accumulate, verdict_, required, rate, site)
 
-    def timed(self, placed: Placement, fast_network: bool = False) -> Placement:
+    def timed(self, placed: Placement) -> Placement:
         """The placement with its tokens per second, which those that do not fit are given only when asked for."""
-        site, gpu, micro_batch = placed.site, placed.gpu, placed.micro_batch
+        rate = self._rate(placed.site, placed.gpu, placed.micro_batch, placed.accumulation, False)
+        return placed._replace(tokens_per_second=rate)
+
+    def _rate(self, site: Site, gpu: Gpu, micro_batch: int, accumulate: int, fast_network: bool) -> Range:
+        """Tokens per second of the job, with what measured runs differ by."""
         row, attended = self._row(site.plan, micro_batch)
-        reached = self._speeds(site, gpu, micro_batch * row, attended, placed.accumulation, fast_network)
-        band = [one * other for one, other in zip(residual_of(site.plan, gpu), reached, strict=True)]
-        return placed._replace(tokens_per_second=self.calibrated.rate(Range(*band)))
+        low, mid, high = self._speeds(site, gpu, micro_batch * row, attended, accumulate, fast_network)
+        residual = residual_of(site.plan, gpu)
+        return self.calibrated.rate(Range(residual.low * low, residual.mid * mid, residual.high * high))
 
     def _speeds(
         self, site: Site, gpu: Gpu, tokens: float, attended: float, accumulate: int, fast_network: bool

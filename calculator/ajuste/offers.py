@@ -73,9 +73,9 @@ class Stay:
         self._rentals: dict[tuple[int, bool, bool], Rental] = {}
         self._by_deadline: dict[tuple[bool, bool], float] = {}
         self._ends: dict[tuple[float, bool], float] = {}
-        self._tokens: tuple[float, float] | None = None
+        self._evaluated: float | None = None
 
-    @cached_property
+    @property
     def server_gpus(self) -> int:
         """GPUs beside the trainer's that only generate: GRPO with a server."""
         return server_gpus(self.ranker.plan, self.ranker.arch, self.placement.gpu)
@@ -95,11 +95,10 @@ class Stay:
     def _job(self, index: int) -> JobHours:
         ranker, placement = self.ranker, self.placement
         plan, name = placement.site.plan, SIDES[index]
-        if self._tokens is None:
-            evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
-            self._tokens = training_tokens(plan, placement.micro_batch), evaluated
+        if self._evaluated is None:
+            self._evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
         per_hour = 3600 * placement.tokens_per_second[HIGH - index]
-        train, evaluate = self._tokens[0] / per_hour, self._tokens[1] / per_hour
+        train, evaluate = ranker.training_tokens(placement.micro_batch) / per_hour, self._evaluated / per_hour
         bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
         generating = generation_hours(plan, ranker.arch, bandwidth, name, self.server_gpus)
         if plan.task == "grpo":
@@ -251,6 +250,7 @@ class Ranker:
         self._billing: dict[str, Billing] = {}
         self._stays: dict[tuple[str, int, bool, bool, float | None], Stay] = {}
         self._least: dict[tuple[str, int], float] = {}
+        self._tokens: dict[int, float] = {}
         self._ram: dict[tuple[Site, int], Range] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
@@ -260,6 +260,13 @@ class Ranker:
         found = self._fixed[index]
         if found is None:
             found = self._fixed[index] = fixed_parts(self.plan, self.arch, SIDES[index])
+        return found
+
+    def training_tokens(self, micro_batch: int) -> float:
+        """Tokens of one experiment at a micro-batch: the same on every placement."""
+        found = self._tokens.get(micro_batch)
+        if found is None:
+            found = self._tokens[micro_batch] = training_tokens(self.plan, micro_batch)
         return found
 
     def rank(self, offer: Offer) -> Ranked | None:
