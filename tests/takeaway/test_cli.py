@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ajuste import RequestError, cli, estimate_json, load_catalog, read_config
-from ajuste.cli_text import WORDS, width
+from ajuste import RequestError, cli, cli_input, estimate_json, load_catalog, read_config
+from ajuste.cli_text import width
+from ajuste.cli_words import WORDS
 from ajuste.doors import call_json
 
 QLORA = ["--model", "llama-3.1-8b", "--method", "qlora"]
@@ -259,7 +260,7 @@ def test_a_reader_who_stops_early_is_no_fault(root: Path, catalog_file: str):
 
 
 def test_without_a_catalog_it_says_what_to_do(run, monkeypatch):
-    monkeypatch.setattr(cli, "packed_path", lambda _: None)
+    monkeypatch.setattr(cli_input, "packed_path", lambda _: None)
     code, _, complaint = run("models", catalog=False)
     assert code == 2
     assert "--catalog" in complaint
