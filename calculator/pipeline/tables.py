@@ -96,7 +96,7 @@ def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
     maybe = _by_gpu(cheaper_but_older(offers, best["on-demand"]))
     names, sellers = _names(data), _provider_names(data)
     heads = _heads(language, "gpu #on_demand_price seen #spot_price #maybe_cheaper")
-    order = sorted({*on_demand, *spot}, key=lambda gpu: (on_demand.get(gpu) or spot[gpu])["per_gpu"])
+    order = sorted({*on_demand, *spot}, key=lambda gpu: ((on_demand.get(gpu) or spot[gpu])["per_gpu"], gpu))
     lines = []
     for gpu in order:
         first, second, third = on_demand.get(gpu), spot.get(gpu), maybe.get(gpu)
