@@ -12,7 +12,6 @@ import pytest
 
 from ajuste import RequestError, cli, cli_input, estimate_json, load_catalog, read_config
 from ajuste.cli_text import width
-from ajuste.cli_words import WORDS
 from ajuste.doors import call_json
 
 QLORA = ["--model", "llama-3.1-8b", "--method", "qlora"]
@@ -92,13 +91,6 @@ def test_the_language_comes_from_the_locale(run, monkeypatch):
     assert "pico en" in run("estimate", *QLORA)[1]
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert "peak in" in run("estimate", *QLORA)[1]
-
-
-def test_every_sentence_has_both_languages():
-    for name, sentence in WORDS.items():
-        assert set(sentence) == {"es", "en"}, name
-        holes = [{part.split("}")[0] for part in text.split("{")[1:]} for text in sentence.values()]
-        assert holes[0] == holes[1], name
 
 
 def test_colours_only_where_a_person_looks(run, monkeypatch):
