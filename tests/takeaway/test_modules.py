@@ -14,7 +14,7 @@ from ajuste.families import FAMILIES
 from ajuste.launch import run_files
 from ajuste.peft import TARGETS, targeted
 from ajuste.resolve import resolve
-from ajuste.tool_modules import ATTENTION, EMBEDDINGS, module_names, with_own_names
+from ajuste.tool_modules import ATTENTION, EMBEDDINGS, LLAMA_EMBEDDINGS, module_names, with_own_names
 
 KEYS = {
     "trl": ("lora_target_modules", "lora_modules_to_save"),
@@ -74,17 +74,29 @@ def test_names_train_what_the_word_counts(word: str, catalog: Catalog):
             assert module_names(word, arch) == NAMES[model][0].split()
 
 
+def source_of(frameworks: Path, family: str) -> str | None:
+    """The modelling file of a family in transformers; none where it lies in the model's own repository."""
+    for name in (family, family.removesuffix("_text")):
+        file = frameworks / "transformers" / "models" / name / f"modeling_{name}.py"
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    return None
+
+
 @pytest.mark.slow
-def test_names_are_those_of_the_models_code(frameworks: Path):
-    for family, (embedding, head) in EMBEDDINGS.items():
-        source = frameworks / "transformers" / "models" / family / f"modeling_{family}.py"
-        if family in ("qwen", "exaone", "internlm2", "chatglm"):  # in their own repositories
-            assert not source.exists()
+def test_names_are_those_of_the_models_code(frameworks: Path, catalog: Catalog):
+    looked_up = set()
+    for model, row in catalog.models.items():
+        arch = read_architecture(row["config"])
+        text = source_of(frameworks, arch.family)
+        if text is None:
             continue
-        text = source.read_text(encoding="utf-8")
-        assert re.search(rf"self\.{embedding} = nn\.Embedding\(", text), family
-        assert re.search(rf"self\.{head} = nn\.Linear\(", text), family
+        looked_up.add(arch.family)
+        embedding, head = EMBEDDINGS.get(arch.family, LLAMA_EMBEDDINGS)
+        for name in (*module_names("attention", arch), embedding):
+            assert re.search(rf"self\.{name.split('.')[-1]} = ", text), (model, name)
+        assert re.search(rf"self\.{head} = nn\.Linear\(", text), (model, head)
+    assert len(looked_up) > 30, "most families' code is in transformers"
     for family in ("gpt2", "gpt_bigcode"):  # whose two projections share a name
         assert FAMILIES[family].names["o"] == FAMILIES[family].names["down"]
-        text = (frameworks / "transformers" / "models" / family / f"modeling_{family}.py").read_text(encoding="utf-8")
-        assert re.search(rf"self\.{ATTENTION} = \w+Attention\(", text), family
+        assert re.search(rf"self\.{ATTENTION} = \w+Attention\(", source_of(frameworks, family) or "")
