@@ -9,6 +9,8 @@ from ajuste import estimate, load_catalog
 from ajuste.architecture import parameters, read_architecture
 from ajuste.errors import RequestError
 from ajuste.families import FAMILIES
+from ajuste.peft import targets_head
+from ajuste.resolve import resolve
 
 from .conftest import LLAMA_8B
 
@@ -375,3 +377,11 @@ def test_a_block_of_experts_alone_carries_what_every_layer_does():
     config = HYBRIDS["Nemotron 3 Nano"][1] | {"n_shared_experts": 0}
     for method in ("prefix", "adapter", "llama-adapter", "lora"):
         assert estimate({"model": config, "method": method}, load_catalog("{}"))["ok"]
+
+
+def test_gpt_neox_head_carries_an_adapter_by_its_name_in_transformers_5():
+    """`lm_head` in transformers 5.24; it was `embed_out` before."""
+    neox = {"model_type": "gpt_neox", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 2}
+    request = {"model": neox | {"num_attention_heads": 8, "vocab_size": 50304}, "method": "lora"}
+    plan, arch = resolve(request | {"lora": {"targets": ["query_key_value", "lm_head"]}}, load_catalog("{}"))
+    assert targets_head(arch, plan)
