@@ -7,7 +7,7 @@ guide, and the values its sentence needs. The sentences live in the string files
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from .architecture import Architecture, parameters
 from .card import Memory
@@ -21,6 +21,7 @@ from .memory import GB, GIB
 from .offers import FRESH_DAYS, Ranked, Ranking
 from .peft import fused_expert_parameters
 from .plan import Plan
+from .records import NamedTuple
 from .spot import Spot
 from .throughput import PCIE_GB_PER_S
 from .wanted import rents

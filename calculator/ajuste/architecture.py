@@ -7,12 +7,13 @@ from the family's entry in `families.py`. The parameter count is exact, module b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .config import Reader
 from .errors import RequestError, near_matches
 from .families import FAMILIES, Family
 from .layers import NORM_WEIGHTS, Layer, Linear, read_layers
+from .records import NamedTuple
 from .vision import Tower, read_tower
 
 __all__ = ["Architecture", "Layer", "Linear", "parameters", "read_architecture"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .card import Memory, Range, estimate_memory
 from .catalog import Catalog, find_gpu
@@ -10,6 +10,7 @@ from .constants import ASSUMPTIONS
 from .errors import RequestError
 from .memory import GIB
 from .plan import Plan
+from .records import NamedTuple
 from .resolve import as_request, resolve
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
 

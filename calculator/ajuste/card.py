@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import add, sub
-from typing import NamedTuple
 
 from .architecture import Architecture, parameters
 from .case import Case
@@ -16,6 +15,7 @@ from .constants import ASSUMPTIONS, MID
 from .memory import GIB, MemoryTable, fullest_table, memory_table, middle_totals, moved_totals, resident_bytes
 from .optimizer import paged_states
 from .plan import Plan
+from .records import NamedTuple
 from .sharding import gather_pool, stages
 
 

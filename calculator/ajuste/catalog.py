@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .errors import RequestError, near_matches, shorten
+from .records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

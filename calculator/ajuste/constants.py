@@ -6,7 +6,9 @@ In the wheel they come from `_packed.py`, which the build writes; in a checkout 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from .records import NamedTuple
 
 
 class Assumption(NamedTuple):

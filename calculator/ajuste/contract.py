@@ -6,9 +6,10 @@ JSON Schema (`ajuste.schema`). Defaults are data (`data/presets.toml`), not code
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .errors import RequestError, near_matches
+from .records import NamedTuple
 
 VERSION = 1
 

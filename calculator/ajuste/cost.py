@@ -7,13 +7,14 @@ version, and its line in the breakdown is null. Taxes are not included.
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from .card import Range
 from .catalog import Offer
 from .constants import ASSUMPTIONS
 from .hours import JobHours
 from .plan import Job
+from .records import NamedTuple
 from .spot import Spot
 
 HOURS_PER_MONTH = 730.0

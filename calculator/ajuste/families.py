@@ -7,7 +7,9 @@ package (5.24) and of the models' own repositories, read 2026-11.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from .records import NamedTuple
 
 # Module names by role. "all-linear", "attention" … and lists of names in a request are resolved against these.
 LLAMA = {

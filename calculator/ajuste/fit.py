@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
 
 from .architecture import Architecture
 from .calibration import Calibrated
@@ -18,6 +17,7 @@ from .constants import ASSUMPTIONS
 from .lengths import attended_tokens, row_tokens, rows_per_epoch
 from .memory import GIB
 from .plan import Plan
+from .records import NamedTuple
 from .resolve import accumulation
 from .throughput import (
     GATHERING,

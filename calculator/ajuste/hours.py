@@ -6,14 +6,13 @@ placement's tokens per second.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .architecture import Architecture, parameters
 from .case import Case
 from .constants import ASSUMPTIONS, MID
 from .host import checkpoint_bytes, download_bytes, merged_bytes
 from .lengths import epoch_tokens, mean_tokens, row_tokens
 from .plan import Plan
+from .records import NamedTuple
 from .resolve import accumulation
 
 SIDES = ("low", "mid", "high")

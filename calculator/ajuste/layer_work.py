@@ -6,10 +6,11 @@ count: the op-level reference.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from . import activations
 from .case import release
+from .records import NamedTuple
 
 if TYPE_CHECKING:
     from .case import Case

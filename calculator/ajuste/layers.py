@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .config import Reader, bad_config
 from .families import CONVERTED, Family
+from .records import NamedTuple
 
 
 class Linear(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from .architecture import Architecture
 from .card import card_of, estimate_memory
@@ -12,6 +12,7 @@ from .errors import RequestError
 from .fit import COUNTS, Fitter, Placement, in_fp16
 from .memory import GIB, middle_totals
 from .plan import Plan
+from .records import NamedTuple
 from .throughput import compute_of, rates_of, tokens_per_second, work_of
 
 LEAST_SAVING_GIB = 0.1

@@ -7,7 +7,6 @@ training moment is the peak.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from . import loss, optimizer, sharding, weights
 from .architecture import Architecture
@@ -15,6 +14,7 @@ from .case import Case
 from .constants import ASSUMPTIONS, MID
 from .moments import Instant, instants
 from .plan import Plan
+from .records import NamedTuple
 
 # ------------------------------------------------------------------------------------------------------ terms
 

@@ -6,12 +6,13 @@ sequences, which is what makes the largest micro-batch an arithmetic matter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from . import activations, optimizer, sharding
 from .case import release
 from .layer_work import Point, active_ffn, adapter_casts, backward_points, dequantised, forward_points
 from .loss import key_value_cache, loss_points
+from .records import NamedTuple
 from .vision import tower_activations
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from .architecture import Architecture
 from .card import Range
@@ -33,6 +33,7 @@ from .hours import (
 )
 from .memory import GB, GIB
 from .plan import Plan
+from .records import NamedTuple
 from .spot import Market, Spot, best, every, expected, market, outage_hours, probability_by, quantile
 from .throughput import fed_tokens_per_second, loader_seconds
 from .wanted import Wanted

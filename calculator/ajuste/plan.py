@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .contract import FULL_METHODS, LORA_METHODS
+from .records import NamedTuple
 
 
 class Lora(NamedTuple):

@@ -14,7 +14,8 @@ bring more outages.
 from __future__ import annotations
 
 from math import ceil, exp, expm1, lgamma, log, sqrt
-from typing import NamedTuple
+
+from .records import NamedTuple
 
 LONGEST_EXPONENT = 300.0  # e³⁰⁰ hours: the job never ends
 MOST_CHECKPOINTS = 10**12

@@ -7,8 +7,6 @@ runs and live in assumptions.toml; read them as a set, they trade against each o
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .activations import waiting_per_token
 from .architecture import Architecture, Layer
 from .case import Case
@@ -17,6 +15,7 @@ from .constants import MID
 from .lengths import attended_tokens, mean_tokens, row_tokens
 from .peft import targeted
 from .plan import Plan
+from .records import NamedTuple
 
 # Frameworks whose models are written with fused kernels of their own.
 FUSED_FRAMEWORKS = ("torchtune", "axolotl")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .config import Reader
+from .records import NamedTuple
 
 if TYPE_CHECKING:
     from .case import Case
