@@ -131,7 +131,7 @@ autostop
   en with nothing to do for {minutes} min, it is torn down
 price
   es el precio con que se calculó, más un 10 %
-  en the price it was counted with, and 10 %
+  en the price it was counted with, and 10%
 bucket
   es los puntos de control viven fuera de la máquina
   en checkpoints live outside the machine

@@ -24,7 +24,7 @@ from ajuste.offers import AGEING_DAYS, FRESH_DAYS
 from pipeline import accuracy, accuracy_figures, claims, drawings
 from pipeline.guide import INCLUDE, pages, unlisted_links
 from pipeline.measurements import read
-from pipeline.text import LANGUAGES, number, usd, word
+from pipeline.text import LANGUAGES, number, percent, usd, word
 
 if TYPE_CHECKING:
     from ajuste.catalog import Catalog, Offer
@@ -179,7 +179,7 @@ class Figure(NamedTuple):
         """A share; with its sign where the direction matters."""
         points = round(value * 100, 1)
         sign = "" if not signed else "+" if points > 0 else "−" if points < 0 else ""
-        return f"{sign}{number(abs(points), self.language, 1)}\u202f%"
+        return sign + percent(abs(points) / 100, self.language, 1)
 
     def card(self, result: Json) -> str:
         """Label of the smallest card that surely runs it: alone, or each of as many as the request names."""

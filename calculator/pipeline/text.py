@@ -59,9 +59,9 @@ def usd(value: float, language: str) -> str:
     )
 
 
-def percent(share: float, language: str) -> str:
+def percent(share: float, language: str, decimals: int = 0) -> str:
     """0.66 → «66 %» or “66%”."""
-    return f"{share * 100:.0f}\u00a0%" if language == "es" else f"{share:.0%}"
+    return number(share * 100, language, decimals) + ("\u00a0%" if language == "es" else "%")
 
 
 def age(days: int, language: str) -> str:

@@ -65,7 +65,7 @@ def test_numbers_in_both_languages(catalog: Any) -> None:
         "51\u00a0min",
         "2,5\u00a0días",
     )
-    assert spanish.percent(-0.301, signed=True) == "−30,1\u202f%"
+    assert spanish.percent(-0.301, signed=True) == "−30,1\u00a0%"
 
 
 def test_a_refused_request_ends_the_build(catalog: Any) -> None:

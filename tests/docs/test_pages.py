@@ -38,6 +38,13 @@ def test_eight_minutes_at_most(page: Page) -> None:
     assert words / WORDS_PER_MINUTE <= 8, f"{words:.0f} words"
 
 
+@pytest.mark.parametrize("page", ALL, ids=name)
+def test_percent_as_each_language_writes_it(page: Page) -> None:
+    """English: 15%. Spanish: 15 %, which no line's end may part."""
+    wrong = re.compile(r"\d(?: |\u202f)?%" if page.language == "es" else r"\d\s%")
+    assert not wrong.findall(prose(page.text)), "es: a no-break space (U+00A0) before %; en: none"
+
+
 def test_the_pages_that_advice_names_exist() -> None:
     """Each piece of the calculator's advice sends the reader to a page of the guide."""
     source = (ROOT / "calculator" / "ajuste" / "advice.py").read_text(encoding="utf-8")
