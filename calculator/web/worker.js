@@ -7,7 +7,7 @@
 /** @typedef {{sent: number, bytes: number}} Size */
 /** @typedef {{pyodide: string, wheel: string, catalog: string, downloads: Record<string, Size>}} Start */
 
-/** @type {{estimate: (request: string) => string, open: (door: string, text: string) => string}} */
+/** @type {{estimate: (request: string) => string, open: (door: string, text: string) => string, tidy: () => void}} */
 let python;
 
 /** @param {object} message */
@@ -28,6 +28,7 @@ self.onmessage = async ({ data }) => {
       const answer = python.estimate(data.request);
       tell({ id: data.id, answer, spent: performance.now() - from });
     }
+    if (!data.start) python.tidy();
   } catch (error) {
     broken(error);
   }
@@ -54,11 +55,19 @@ async function start({ pyodide, wheel, catalog, downloads }) {
   const system = python.pyimport("sys");
   system.path.insert(0, "/ajuste.whl");
   system.destroy();
+  // Python looks for circular rubbish between answers, when little is alive that was not before: in the middle of one the
+  // same search costs up to half an answer.
+  const gc = python.pyimport("gc");
+  gc.disable();
   const ajuste = python.pyimport("ajuste");
   const opened = ajuste.load_catalog(rows);
   return {
     estimate: (/** @type {string} */ request) => ajuste.estimate_json(request, opened),
     open: (/** @type {string} */ door, /** @type {string} */ text) => python.pyimport("ajuste.doors").call_json(door, text, opened),
+    tidy() {
+      gc.collect();
+      gc.freeze();
+    },
   };
 }
 
