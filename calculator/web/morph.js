@@ -63,10 +63,12 @@ function update(old, fresh) {
     return;
   }
   if (old.hasAttribute("data-keep")) return;
-  for (const { name } of [...old.attributes]) {
+  // By name: a list of attributes would make an object of each.
+  for (const name of old.getAttributeNames()) {
     if (!fresh.hasAttribute(name) && !(name === "open" && old instanceof HTMLDetailsElement)) old.removeAttribute(name);
   }
-  for (const { name, value } of [...fresh.attributes]) {
+  for (const name of fresh.getAttributeNames()) {
+    const value = fresh.getAttribute(name) ?? "";
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   children(old, fresh);
