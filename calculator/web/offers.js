@@ -174,8 +174,11 @@ function provenance(offer, answer, view) {
     title: `price: ${offer.provider}, ${offer.offer}`,
     provider: offer.provider,
     offer: offer.offer,
+    gpu: offer.gpu,
+    gpus: String(offer.gpus / offer.machines),
+    region: offer.region ?? "",
     purchase: offer.purchase,
-    price: `${offer.usd_per_hour} USD`,
+    price: `${offer.usd_per_hour / offer.machines} USD`, // as it is sold: one machine
     source_url: offer.source_url,
   });
   const still = `${view.repository}/issues/new?${form}`;
