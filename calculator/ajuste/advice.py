@@ -209,7 +209,7 @@ def about_the_host(q: Question) -> Iterator[Piece]:
     # An offer with too little RAM never leads: where all are such, one of them says by how much.
     starved = next((group for group in q.ranking.excluded if group["reason"] == "too-little-ram"), None)
     if lead is not None and lead.ram_verdict == "tight":
-        values = {"ram_gib": lead.stay.host_ram.mid / GIB, "offer_gib": lead.offer.ram_gib}
+        values = {"ram_gib": lead.stay.host_ram_gib.mid, "offer_gib": lead.offer.ram_gib}
         yield "host-ram", "warning", "guide/run/smoke-test/", values
     elif starved and not q.ranking.ranked:
         ram = host_ram(q.plan, q.arch, MID).mid * q.plan.parallel.nodes

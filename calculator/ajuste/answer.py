@@ -70,7 +70,11 @@ def estimate_json(request: str, catalog: str | Catalog) -> str:
 
 def as_json(answer: dict[str, Any]) -> str:
     """An answer as text. Half a character that a request smuggled in ("\\ud800") is no UTF-8: it becomes "?"."""
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+    return (
+        json.dumps(answer, ensure_ascii=False, check_circular=False, separators=(",", ":"))
+        .encode("utf-8", "replace")
+        .decode()
+    )
 
 
 def parse(text: object) -> dict[str, Any]:
@@ -457,6 +461,9 @@ def range_of(value: Range, unit: float) -> Range:
     return Range(value.low / unit, value.mid / unit, value.high / unit)
 
 
+PLAIN = frozenset((str, int, bool, type(None)))  # what JSON has as it is
+
+
 def significant(value: Any) -> Any:
     """The answer as JSON has it: floats to 6 significant digits, infinities as null, ranges as objects."""
     return _significant(value, {})
@@ -468,8 +475,8 @@ def _significant(value: Any, ranges: dict[Range, dict[str, float | None]]) -> An
     if kind is float:
         return float(f"{value:.6g}") if value - value == 0 else None
     if kind is dict:
-        return {key: _significant(inner, ranges) for key, inner in value.items()}
-    if kind is str or kind is int or kind is bool or value is None:
+        return {key: inner if type(inner) in PLAIN else _significant(inner, ranges) for key, inner in value.items()}
+    if kind in PLAIN:
         return value
     if kind is Range:
         found = ranges.get(value)

@@ -145,20 +145,20 @@ class Case:
         own_code = plan.framework in ("litgpt", "torchtune", "megatron")
         grouped = self.layer.mixer in ("full", "sliding") and self.layer.heads != self.layer.kv_heads
         unexpanded = plan.attention == "sdpa" and not self.masked and grouped and not own_code
-        newer = not plan.transformers or release(plan.transformers) >= (4, 54)
+        age = self.age = release(plan.transformers)
+        newer = not plan.transformers or age >= (4, 54)
         self.scores_written = unexpanded and newer and self.attention_bytes == 4
         # Liger, Unsloth and torch.compile fuse norms and activation functions: only their inputs are saved. Of
         # Unsloth's, axolotl has those of LoRA alone.
         lora_only = plan.kernels == "unsloth" and plan.framework == "axolotl"
         self.fused_kernels = plan.compile or (plan.kernels != "none" and not lora_only)
-        self.old_loss = plan.logits_shift_copy and release(plan.transformers) < (4, 46)
+        self.old_loss = plan.logits_shift_copy and age < (4, 46)
         self.dropout = plan.lora.dropout > 0 and plan.has_lora
         # litgpt has a model code of its own: query, key and value in one module, keys expanded to all heads.
         self.litgpt = plan.framework == "litgpt"
         self.fused_qkv = self.arch.traits.fused_qkv or self.litgpt
         # Bytes per number of the inputs that bitsandbytes' 4-bit linears kept, by the age of the stack: up to 0.43.1
         # held by hand, where only reentrant checkpointing, which ms-swift never used, does without them.
-        age = release(plan.transformers)
         swift = plan.framework == "ms-swift" and plan.quantization in ("nf4", "nf4-nested")
         kept = (swift or (self.litgpt and self.quantized)) and plan.transformers
         self.input_copies = 0 if not kept or age >= (4, 43) else 2 if swift or age < (4, 36) else 4
@@ -217,7 +217,7 @@ class Case:
         # accelerate 1.14, a day older than transformers 5.12, makes FSDP2 units of the embedding and of norm and head;
         # before, and in axolotl, they are what is left for the outermost.
         trainer = plan.framework in ("hf", "trl", "llama-factory", "ms-swift")
-        newer = not plan.transformers or release(plan.transformers) >= (5, 12)
+        newer = not plan.transformers or self.age >= (5, 12)
         self.own_ends = strategy == "fsdp2" and self.gathers and trainer and newer and not self.arch.tied
         self.state_share = part if self.gathers or strategy in ("zero1", "zero2") else 1.0
         # FSDP1 hooks the inputs of frozen layers until backward ends: neither they nor their gradients are freed.

@@ -7,6 +7,7 @@ out here and not again.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import RequestError, near_matches, shorten
@@ -64,13 +65,16 @@ def beside_siblings(gpus: dict[str, Gpu]) -> dict[str, Gpu]:
     A sibling is of the same architecture, class and kind of memory, and better or worse in every figure of the data
     sheet. A card is no slower than its worse ones and no faster than its better ones.
     """
-    measured = [(gpu, gpu.gemm_measured_tflops) for gpu in gpus.values() if gpu.gemm_measured_tflops]
+    measured: dict[object, list[tuple[Gpu, float]]] = {}
+    for gpu in gpus.values():
+        if gpu.gemm_measured_tflops:
+            measured.setdefault(_kind(gpu), []).append((gpu, gpu.gemm_measured_tflops))
     found = dict(gpus)
     for gpu in gpus.values():
         if gpu.gemm_measured_tflops:
             continue
         low, high = 0.0, float("inf")
-        for other, reached in measured:
+        for other, reached in measured.get(_kind(gpu), ()):
             if is_sibling_at_least(gpu, other):
                 low = max(low, reached)
             elif is_sibling_at_least(other, gpu):
@@ -79,14 +83,15 @@ def beside_siblings(gpus: dict[str, Gpu]) -> dict[str, Gpu]:
     return found
 
 
+def _kind(gpu: Gpu) -> tuple[object, ...]:
+    """What siblings have in common."""
+    return gpu.architecture, gpu.segment, (gpu.memory_type or "").startswith("HBM")
+
+
 def is_sibling_at_least(gpu: Gpu, other: Gpu) -> bool:
     """Whether a card is of another's kind and at least as good in every figure of the data sheet."""
-
-    def kind(one: Gpu) -> tuple[object, ...]:
-        return one.architecture, one.segment, (one.memory_type or "").startswith("HBM")
-
-    pairs = [(getattr(gpu, name), getattr(other, name)) for name in FIGURES] if kind(gpu) == kind(other) else [(0, 1)]
-    return all(a == b or (a is not None and b is not None and a >= b) for a, b in pairs)
+    pairs = [(getattr(gpu, name), getattr(other, name)) for name in FIGURES]
+    return _kind(gpu) == _kind(other) and all(a == b or (a is not None and b is not None and a >= b) for a, b in pairs)
 
 
 class Offer(NamedTuple):
@@ -289,6 +294,7 @@ def _gpu_words(name: str) -> list[str]:
     return text.replace(" gb", "gb").split()
 
 
+@lru_cache(maxsize=256)  # a catalog's rows were checked on a few days
 def day_number(date: str) -> int:
     """Days since 1970-01-01 of an ISO date (`2026-11-30`, `2026-11`, `2026`). ValueError when it is none.
 

@@ -24,7 +24,6 @@ LLAMA = {
 }
 GPT2 = LLAMA | {"qkv": "c_attn", "o": "c_proj", "up": "c_fc", "down": "c_proj"}
 BLOOM = LLAMA | {"qkv": "query_key_value", "o": "dense", "up": "dense_h_to_4h", "down": "dense_4h_to_h"}
-NEOX = BLOOM | {"head": "embed_out"}
 CHATGLM = BLOOM | {"gate_up": "dense_h_to_4h", "head": "output_layer"}
 QWEN = LLAMA | {"qkv": "c_attn", "o": "c_proj", "gate": "w2", "up": "w1", "down": "c_proj"}
 INTERNLM2 = LLAMA | {"qkv": "wqkv", "o": "wo", "gate": "w1", "up": "w3", "down": "w2", "head": "output"}
@@ -131,7 +130,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "gpt2": _GPT2,
     "gpt_bigcode": _GPT2,
-    "gpt_neox": Family(names=NEOX, norm="layer", gated=False, fused_qkv=True, rotary=0.25, **_BIASED),
+    "gpt_neox": Family(names=BLOOM, norm="layer", gated=False, fused_qkv=True, rotary=0.25, **_BIASED),
     "gptj": Family(names=GPTJ, norm="layer", norms=1, mlp_bias=True, head_bias=True, gated=False),
     "opt": Family(OPT, "layer", gated=False, tied=True, learned_positions=True, position_offset=2, rotary=0, **_BIASED),
     "bloom": Family(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from .architecture import Architecture
@@ -71,21 +72,21 @@ class Site:
         self.plan, self.arch = plan, arch
         self._calibrated, self._like = calibrated, like
         self._curves: dict[bool, Curve] = like._curves if like else {}
-        self._work: Work | None = None
-        self._least: float | None = None
 
-    @property
+    @cached_property
     def work(self) -> Work:
         """What a rank computes and moves."""
-        if self._work is None:
-            plan, like = self.plan, self._like
-            if like is None:
-                self._work = work_of(plan, self.arch)
-            else:
-                same = like.plan.parallel.data_ranks == plan.parallel.data_ranks
-                work = like.work if same else on_more_ranks(like.work, plan)
-                self._work = work._replace(compute=compute_of(plan))
-        return self._work
+        plan, like = self.plan, self._like
+        if like is None:
+            return work_of(plan, self.arch)
+        same = like.plan.parallel.data_ranks == plan.parallel.data_ranks
+        work = like.work if same else on_more_ranks(like.work, plan)
+        return work._replace(compute=compute_of(plan))
+
+    @cached_property
+    def least(self) -> float:
+        """Bytes that it never needs less than: what is resident."""
+        return least_required(self.plan, self.arch)
 
     def curve(self, accumulates: bool) -> Curve:
         """Required memory, with or without gradients that wait for the next micro-batch."""
@@ -100,11 +101,7 @@ class Site:
 
     def is_too_large_for(self, room: float) -> bool:
         """Whether what is resident alone leaves no doubt that it does not fit."""
-        if self._calibrated.memory_width != 1.0:
-            return False
-        if self._least is None:
-            self._least = least_required(self.plan, self.arch)
-        return self._least > room
+        return self._calibrated.memory_width == 1.0 and self.least > room
 
 
 def verdict(required: Range, usable_gib: float | None, label_gb: float = 0.0) -> str:
@@ -216,16 +213,20 @@ class Fitter:
         plan = site.plan
         micro_batch, accumulate, required = self._batch(site, gpu)
         verdict_ = verdict(required, gpu.usable_gib, gpu.memory_label_gb) if runs_on(plan, gpu) else "no"
-        placed = Placement(gpu, count, strategy, micro_batch, accumulate, verdict_, required, UNTIMED, site)
-        return placed if verdict_ == "no" else self.timed(placed, fast_network)
+        rate = UNTIMED if verdict_ == "no" else self._rate(site, gpu, micro_batch, accumulate, fast_network)
+        return Placement(gpu, count, strategy, micro_batch, accumulate, verdict_, required, rate, site)
 
-    def timed(self, placed: Placement, fast_network: bool = False) -> Placement:
+    def timed(self, placed: Placement) -> Placement:
         """The placement with its tokens per second, which those that do not fit are given only when asked for."""
-        site, gpu, micro_batch = placed.site, placed.gpu, placed.micro_batch
+        rate = self._rate(placed.site, placed.gpu, placed.micro_batch, placed.accumulation, False)
+        return placed._replace(tokens_per_second=rate)
+
+    def _rate(self, site: Site, gpu: Gpu, micro_batch: int, accumulate: int, fast_network: bool) -> Range:
+        """Tokens per second of the job, with what measured runs differ by."""
         row, attended = self._row(site.plan, micro_batch)
-        reached = self._speeds(site, gpu, micro_batch * row, attended, placed.accumulation, fast_network)
-        band = [one * other for one, other in zip(residual_of(site.plan, gpu), reached, strict=True)]
-        return placed._replace(tokens_per_second=self.calibrated.rate(Range(*band)))
+        low, mid, high = self._speeds(site, gpu, micro_batch * row, attended, accumulate, fast_network)
+        residual = residual_of(site.plan, gpu)
+        return self.calibrated.rate(Range(residual.low * low, residual.mid * mid, residual.high * high))
 
     def _speeds(
         self, site: Site, gpu: Gpu, tokens: float, attended: float, accumulate: int, fast_network: bool
@@ -383,8 +384,8 @@ class Curve:
 class Inverse:
     """The largest n that a growing need leaves room for, exact whatever the curve.
 
-    What has been evaluated is kept and serves every card: between two known needs a straight line lands on the answer
-    or beside it, and its upper neighbour is checked.
+    What has been evaluated is kept and serves every card: a parabola through three known needs lands on the answer or
+    beside it (bytes grow with n and n²), and its upper neighbour is checked.
     """
 
     def __init__(self, needs: Callable[[int], float], limit: int) -> None:
@@ -412,26 +413,39 @@ class Inverse:
         while needs[-1] <= room:
             if tried[-1] == self.limit:
                 return self.limit
-            self._try(min(self.limit, 2 * tried[-1]))
+            self._try(min(self.limit, 4 * tried[-1]))
         index = bisect_right(needs, room)
         if index == 0:
             return 0
-        low, high, need_low, need_high = tried[index - 1], tried[index], needs[index - 1], needs[index]
-        straight = True
-        while high - low > 1:
-            guess = (low + high) // 2
-            if straight:
-                share = (room - need_low) / (need_high - need_low)
-                guess = min(high - 1, max(low + 1, low + int(share * (high - low))))
-            straight = not straight or high - low > 64
+        low, high, third = [(tried[i], needs[i]) for i in (index - 1, index, index - 2 if index > 1 else -1)]
+        halve = False
+        while (width := high[0] - low[0]) > 1:
+            guess = low[0] + (width // 2 if halve else min(width - 1, max(1, int(crossing(low, high, third, room)))))
             need = self._try(guess)
             if need > room:
-                high, need_high = guess, need
-                continue
-            low, need_low = guess, need
-            if guess + 1 < high and self._try(guess + 1) > room:
-                return guess
-        return low
+                high, third = (guess, need), high
+            else:
+                low, third = (guess, need), low
+                if guess + 1 < high[0]:
+                    need = self._try(guess + 1)
+                    if need > room:
+                        return guess
+                    low = guess + 1, need
+            halve = 2 * (high[0] - low[0]) > width  # where the curve has a corner
+        return low[0]
+
+
+def crossing(low: tuple[int, float], high: tuple[int, float], third: tuple[int, float], room: float) -> float:
+    """How far after `low` a parabola through three points (n, need) reaches `room`, which it does before `high`.
+
+    A straight line where the third is none of its own.
+    """
+    (x0, y0), (x1, y1), (x2, y2) = low, high, third
+    slope = (y1 - y0) / (x1 - x0)
+    bend = ((y2 - y1) / (x2 - x1) - slope) / (x2 - x0) if x2 not in (x0, x1) else 0.0
+    first = slope - bend * (x1 - x0)
+    steepest = first + max(0.0, first * first + 4 * bend * (room - y0)) ** 0.5
+    return 2 * (room - y0) / steepest if steepest > 0 else 0.0
 
 
 def runs_on(plan: Plan, gpu: Gpu) -> bool:

@@ -15,6 +15,7 @@ from .errors import RequestError
 from .fit import in_fp16
 from .plan import Parallel, Plan
 from .resolve import accumulation, resolve
+from .sentences import Sentences, sentences
 from .tool_files import nest, plan_fields
 
 # Choices of the files, none of which changes an estimate; each is written into the file, to be changed there.
@@ -25,131 +26,143 @@ PACKAGES_GB = 40  # CUDA's and PyTorch's packages, once in the image and once in
 
 # ------------------------------------------------------------------------------------------------------- sentences
 
-WORDS: dict[str, dict[str, str]] = {
-    "title": {
-        "es": "Ajuste {version}, datos al {data}: {model}, {method}, filas de hasta {tokens} tokens",
-        "en": "Ajuste {version}, data as of {data}: {model}, {method}, rows of up to {tokens} tokens",
-    },
-    "assumes": {
-        "es": "Supone {examples} ejemplos de {mean} tokens de media, épocas: {epochs}, lote global: {batch}.",
-        "en": "Assumes {examples} examples of {mean} tokens on average, epochs: {epochs}, global batch: {batch}.",
-    },
-    "where": {
-        "es": "En {gpus} × {gpu} ({provider}, {purchase}, {usd} USD/h, visto {checked}):",
-        "en": "On {gpus} × {gpu} ({provider}, {purchase}, USD {usd}/h, seen {checked}):",
-    },
-    "expects": {
-        "es": "{low}–{high} GiB de {usable} utilizables, {hours} h, {cost} USD.",
-        "en": "{low}–{high} GiB of {usable} usable, {hours} h, USD {cost}.",
-    },
-    "refused": {
-        "es": "Este archivo no lo dice: {field} = {asked}. {reason}",
-        "en": "Not in this file: {field} = {asked}. {reason}",
-    },
-    "default": {"es": "supuesto: {source}", "en": "assumed: {source}"},
-    "framework": {"es": "lo que hace {framework} si no se dice", "en": "what {framework} does unless told"},
-    "general": {"es": "nuestro valor por defecto", "en": "our default"},
-    "derived": {"es": "se deduce de {source}", "en": "follows from {source}"},
-    "solved": {"es": "el mayor que cabe en esta GPU", "en": "the largest that fits this GPU"},
-    "accumulation": {"es": "con este, lote global {batch}", "en": "makes the global batch {batch}"},
-    "checkpoint": {
-        "es": "cada {minutes} min, a {seconds} s por paso",
-        "en": "every {minutes} min, at {seconds} s per step",
-    },
-    "rate": {
-        "es": "lo usual en {task} con {method}: de {low} a {high}",
-        "en": "usual in {task} with {method}: {low} to {high}",
-    },
-    "base": {
-        "es": "si es un modelo base puede no traer plantilla de chat: usa su versión Instruct{or_else}",
-        "en": "a base model may have no chat template: use its Instruct version{or_else}",
-    },
-    "or-template": {
-        "es": " o escribe chat_template_path",
-        "en": ", or write chat_template_path",
-    },
-    "gated": {
-        "es": "Antes: acepta la licencia en https://huggingface.co/{model} y exporta HF_TOKEN.",
-        "en": "First: accept the license at https://huggingface.co/{model} and export HF_TOKEN.",
-    },
-    "sibling": {
-        "es": "de su versión Instruct, con el mismo vocabulario",
-        "en": "of its Instruct version, which has the same vocabulary",
-    },
-    "fallback": {
-        "es": "la del modelo; si no trae, la que se nombra aquí",
-        "en": "the model's own; where it has none, the one named here",
-    },
-    "template": {
-        "es": "la plantilla de chat del modelo: LLaMA-Factory la pide por su nombre",
-        "en": "the model's chat template: LLaMA-Factory wants its name",
-    },
-    "one-of": {
-        "es": "Uno de {count} experimentos, cada uno en su carpeta; entre todos: {hours} h, {cost} USD.",
-        "en": "One experiment of {count}, each in its own folder; all of them: {hours} h, USD {cost}.",
-    },
-    "as-written": {
-        "es": "Las cifras son de lo que este archivo ejecuta, no de lo que se pidió.",
-        "en": "The figures are of what this file runs, not of what was asked.",
-    },
-    "differs": {
-        "es": "Ojo: las cifras son de lo que se pidió; tal como corre puede que no quepa.",
-        "en": "Mind: the figures are of what was asked; as it runs it may not fit.",
-    },
-    "no-memory": {"es": "no cambia la memoria", "en": "does not change memory"},
-    "yours": {"es": "tuyo: cámbialo", "en": "yours: change it"},
-    "resume": {
-        "es": "tras una interrupción sigue desde el último punto de control",
-        "en": "goes on from the last checkpoint",
-    },
-    "evaluation": {"es": "la evaluación que se calculó", "en": "the evaluation that was counted"},
-    "no-evaluation": {"es": "se calculó sin evaluación", "en": "counted without evaluation"},
-    "budget": {
-        "es": "Tope: {hours} h a {usd} USD/h son {cost} USD. Pasado ese tiempo se le pide que pare.",
-        "en": "Stop: {hours} h at USD {usd}/h are USD {cost}. After that it is told to stop.",
-    },
-    "spent": {
-        "es": "Lo gastado se anota junto a los puntos de control: también cuenta tras una interrupción.",
-        "en": "What is spent is noted beside the checkpoints: it also counts after an interruption.",
-    },
-    "install": {"es": "Antes: {command}", "en": "First: {command}"},
-    "shutdown": {
-        "es": "Al terminar, bien o mal, la máquina se apaga. KEEP=1 la deja encendida.",
-        "en": "When it ends, well or not, the machine switches itself off. KEEP=1 leaves it on.",
-    },
-    "terminate": {
-        "es": "Apagar no siempre es dejar de pagar: comprueba que el proveedor la termina.",
-        "en": "Off is not always unpaid: check that the provider terminates it.",
-    },
-    "spot": {"es": "spot: puede interrumpirse; se recupera sola", "en": "spot: may be interrupted; recovers by itself"},
-    "autostop": {
-        "es": "sin nada que hacer durante {minutes} min, se borra",
-        "en": "with nothing to do for {minutes} min, it is torn down",
-    },
-    "price": {"es": "el precio con que se calculó, más un 10 %", "en": "the price it was counted with, and 10 %"},
-    "bucket": {"es": "los puntos de control viven fuera de la máquina", "en": "checkpoints live outside the machine"},
-    "disk": {
-        "es": "lo que el trabajo escribe, y sitio para paquetes",
-        "en": "what the job writes, and room for packages",
-    },
-    "any-cloud": {
-        "es": "{engine} no alquila en {provider}: elige entre los tuyos, sin pasar de ese precio.",
-        "en": "{engine} does not rent from {provider}: it takes one of yours, not beyond that price.",
-    },
-    "volume": {
-        "es": "Antes, una vez: dstack apply -f {file}",
-        "en": "First, once: dstack apply -f {file}",
-    },
-    "no-volume": {
-        "es": "duran lo que la máquina: cópialos, o monta un volumen de red tuyo",
-        "en": "they last as long as the machine: copy them, or mount a network volume of yours",
-    },
-    "token": {"es": "de Hugging Face, de quien lanza", "en": "of Hugging Face, from whoever launches"},
-    "launch": {"es": "Se lanza con: {command}", "en": "Launch with: {command}"},
-    "shards": {"es": "run.sh pone los archivos que se bajaron", "en": "run.sh puts in the files that were downloaded"},
-    "decided": {"es": "lo decide run.sh", "en": "run.sh decides"},
-    "low-use": {"es": "una GPU parada durante 30 min detiene el trabajo", "en": "a GPU idle for 30 min stops the run"},
-}
+WORDS: Sentences = sentences("""
+title
+  es Ajuste {version}, datos al {data}: {model}, {method}, filas de hasta {tokens} tokens
+  en Ajuste {version}, data as of {data}: {model}, {method}, rows of up to {tokens} tokens
+assumes
+  es Supone {examples} ejemplos de {mean} tokens de media, épocas: {epochs}, lote global: {batch}.
+  en Assumes {examples} examples of {mean} tokens on average, epochs: {epochs}, global batch: {batch}.
+where
+  es En {gpus} × {gpu} ({provider}, {purchase}, {usd} USD/h, visto {checked}):
+  en On {gpus} × {gpu} ({provider}, {purchase}, USD {usd}/h, seen {checked}):
+expects
+  es {low}–{high} GiB de {usable} utilizables, {hours} h, {cost} USD.
+  en {low}–{high} GiB of {usable} usable, {hours} h, USD {cost}.
+refused
+  es Este archivo no lo dice: {field} = {asked}. {reason}
+  en Not in this file: {field} = {asked}. {reason}
+default
+  es supuesto: {source}
+  en assumed: {source}
+framework
+  es lo que hace {framework} si no se dice
+  en what {framework} does unless told
+general
+  es nuestro valor por defecto
+  en our default
+derived
+  es se deduce de {source}
+  en follows from {source}
+solved
+  es el mayor que cabe en esta GPU
+  en the largest that fits this GPU
+accumulation
+  es con este, lote global {batch}
+  en makes the global batch {batch}
+checkpoint
+  es cada {minutes} min, a {seconds} s por paso
+  en every {minutes} min, at {seconds} s per step
+rate
+  es lo usual en {task} con {method}: de {low} a {high}
+  en usual in {task} with {method}: {low} to {high}
+base
+  es si es un modelo base puede no traer plantilla de chat: usa su versión Instruct{or_else}
+  en a base model may have no chat template: use its Instruct version{or_else}
+or-template
+  es  o escribe chat_template_path
+  en , or write chat_template_path
+gated
+  es Antes: acepta la licencia en https://huggingface.co/{model} y exporta HF_TOKEN.
+  en First: accept the license at https://huggingface.co/{model} and export HF_TOKEN.
+sibling
+  es de su versión Instruct, con el mismo vocabulario
+  en of its Instruct version, which has the same vocabulary
+fallback
+  es la del modelo; si no trae, la que se nombra aquí
+  en the model's own; where it has none, the one named here
+template
+  es la plantilla de chat del modelo: LLaMA-Factory la pide por su nombre
+  en the model's chat template: LLaMA-Factory wants its name
+one-of
+  es Uno de {count} experimentos, cada uno en su carpeta; entre todos: {hours} h, {cost} USD.
+  en One experiment of {count}, each in its own folder; all of them: {hours} h, USD {cost}.
+as-written
+  es Las cifras son de lo que este archivo ejecuta, no de lo que se pidió.
+  en The figures are of what this file runs, not of what was asked.
+differs
+  es Ojo: las cifras son de lo que se pidió; tal como corre puede que no quepa.
+  en Mind: the figures are of what was asked; as it runs it may not fit.
+no-memory
+  es no cambia la memoria
+  en does not change memory
+yours
+  es tuyo: cámbialo
+  en yours: change it
+resume
+  es tras una interrupción sigue desde el último punto de control
+  en goes on from the last checkpoint
+evaluation
+  es la evaluación que se calculó
+  en the evaluation that was counted
+no-evaluation
+  es se calculó sin evaluación
+  en counted without evaluation
+budget
+  es Tope: {hours} h a {usd} USD/h son {cost} USD. Pasado ese tiempo se le pide que pare.
+  en Stop: {hours} h at USD {usd}/h are USD {cost}. After that it is told to stop.
+spent
+  es Lo gastado se anota junto a los puntos de control: también cuenta tras una interrupción.
+  en What is spent is noted beside the checkpoints: it also counts after an interruption.
+install
+  es Antes: {command}
+  en First: {command}
+shutdown
+  es Al terminar, bien o mal, la máquina se apaga. KEEP=1 la deja encendida.
+  en When it ends, well or not, the machine switches itself off. KEEP=1 leaves it on.
+terminate
+  es Apagar no siempre es dejar de pagar: comprueba que el proveedor la termina.
+  en Off is not always unpaid: check that the provider terminates it.
+spot
+  es spot: puede interrumpirse; se recupera sola
+  en spot: may be interrupted; recovers by itself
+autostop
+  es sin nada que hacer durante {minutes} min, se borra
+  en with nothing to do for {minutes} min, it is torn down
+price
+  es el precio con que se calculó, más un 10 %
+  en the price it was counted with, and 10 %
+bucket
+  es los puntos de control viven fuera de la máquina
+  en checkpoints live outside the machine
+disk
+  es lo que el trabajo escribe, y sitio para paquetes
+  en what the job writes, and room for packages
+any-cloud
+  es {engine} no alquila en {provider}: elige entre los tuyos, sin pasar de ese precio.
+  en {engine} does not rent from {provider}: it takes one of yours, not beyond that price.
+volume
+  es Antes, una vez: dstack apply -f {file}
+  en First, once: dstack apply -f {file}
+no-volume
+  es duran lo que la máquina: cópialos, o monta un volumen de red tuyo
+  en they last as long as the machine: copy them, or mount a network volume of yours
+token
+  es de Hugging Face, de quien lanza
+  en of Hugging Face, from whoever launches
+launch
+  es Se lanza con: {command}
+  en Launch with: {command}
+shards
+  es run.sh pone los archivos que se bajaron
+  en run.sh puts in the files that were downloaded
+decided
+  es lo decide run.sh
+  en run.sh decides
+low-use
+  es una GPU parada durante 30 min detiene el trabajo
+  en a GPU idle for 30 min stops the run
+""")
 
 
 class Run(NamedTuple):

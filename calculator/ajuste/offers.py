@@ -7,6 +7,7 @@ multiplications, and its whole bill is only written for those that are shown.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from typing import Any, NamedTuple
@@ -72,7 +73,7 @@ class Stay:
         self._rentals: dict[tuple[int, bool, bool], Rental] = {}
         self._by_deadline: dict[tuple[bool, bool], float] = {}
         self._ends: dict[tuple[float, bool], float] = {}
-        self._tokens: tuple[float, float] | None = None
+        self._evaluated: float | None = None
 
     @property
     def server_gpus(self) -> int:
@@ -94,11 +95,10 @@ class Stay:
     def _job(self, index: int) -> JobHours:
         ranker, placement = self.ranker, self.placement
         plan, name = placement.site.plan, SIDES[index]
-        if self._tokens is None:
-            evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
-            self._tokens = training_tokens(plan, placement.micro_batch), evaluated
+        if self._evaluated is None:
+            self._evaluated = evaluation_tokens(plan, placement.micro_batch, placement.accumulation)
         per_hour = 3600 * placement.tokens_per_second[HIGH - index]
-        train, evaluate = self._tokens[0] / per_hour, self._tokens[1] / per_hour
+        train, evaluate = ranker.training_tokens(placement.micro_batch) / per_hour, self._evaluated / per_hour
         bandwidth = 1e9 * (placement.gpu.memory_bandwidth_gb_per_s or 300.0)
         generating = generation_hours(plan, ranker.arch, bandwidth, name, self.server_gpus)
         if plan.task == "grpo":
@@ -107,10 +107,11 @@ class Stay:
             evaluate += generating
         return job_hours(ranker.fixed(index), train, evaluate, plan.job.experiments, self.persistent)
 
-    @property
-    def host_ram(self) -> Range:
-        """RAM that all the machines of the placement need together. Unit: bytes."""
-        return self.ranker.host_ram(self.placement)
+    @cached_property
+    def host_ram_gib(self) -> Range:
+        """RAM that all the machines of the placement need together."""
+        low, mid, high = self.ranker.host_ram(self.placement)
+        return Range(low / GIB, mid / GIB, high / GIB)
 
     def spot(self, index: int, *, bridged: bool) -> Spot:
         """Expected hours of one experiment on spot, with the market at its good, middle or bad end.
@@ -182,31 +183,23 @@ class Billing(NamedTuple):
 class Ranked:
     """An offer with what was worked out for it."""
 
-    __slots__ = ("_bill", "age_days", "billing", "fallback", "finish_by_deadline", "offer", "order", "stay", "usd")
+    __slots__ = (
+        *("offer", "age_days", "stay", "placement", "billing", "fallback", "on_spot", "bridged"),
+        *("usd", "order", "finish_by_deadline", "_more", "_bill"),
+    )
 
     def __init__(self, offer: Offer, age_days: int | None, stay: Stay, billing: Billing, fallback: float) -> None:
         """`fallback`: USD per hour of on-demand capacity that bridges the gaps of spot; 0 = none."""
         self.offer, self.age_days, self.stay, self.billing, self.fallback = offer, age_days, stay, billing, fallback
-        self._bill: Bill | None = None
+        self.placement = stay.placement
+        self.on_spot = offer.purchase == "spot"  # interruptible capacity
+        self.bridged = fallback > 0  # on-demand capacity works through spot's outages
         self.finish_by_deadline: float | None = None
+        self._more = with_host(billing.more, offer, billing.facts)
+        self._bill: Bill | None = None
         rental = stay.rental(MIDDLE, on_spot=self.on_spot, bridged=self.bridged)
-        self.usd = side(offer.usd_per_hour, billing.terms, self._more(), rental, fallback, MIDDLE).usd
+        self.usd = side(offer.usd_per_hour, billing.terms, self._more, rental, fallback, MIDDLE).usd
         self.order = self.usd, offer.provider, offer.offer, offer.gpus, offer.region or "", offer.purchase
-
-    @property
-    def placement(self) -> Placement:
-        """Strategy, micro-batch, speed."""
-        return self.stay.placement
-
-    @property
-    def on_spot(self) -> bool:
-        """Interruptible capacity."""
-        return self.offer.purchase == "spot"
-
-    @property
-    def bridged(self) -> bool:
-        """On-demand capacity works through spot's outages."""
-        return self.fallback > 0
 
     @property
     def spot(self) -> Spot | None:
@@ -218,8 +211,7 @@ class Ranked:
         """Whether the machines' RAM does, judged as a GPU's memory is; None where nobody says how much they have."""
         if self.offer.ram_gib is None:
             return None
-        low, mid, high = self.stay.host_ram
-        return verdict(Range(low / GIB, mid / GIB, high / GIB), self.offer.ram_gib)
+        return verdict(self.stay.host_ram_gib, self.offer.ram_gib)
 
     @property
     def wall(self) -> float:
@@ -232,11 +224,8 @@ class Ranked:
         if self._bill is None:
             on_spot, bridged = self.on_spot, self.bridged
             low, mid, high = [self.stay.rental(i, on_spot=on_spot, bridged=bridged) for i in (LOW, MIDDLE, HIGH)]
-            self._bill = bill(self.offer, self.billing.terms, self._more(), (low, mid, high), self.fallback)
+            self._bill = bill(self.offer, self.billing.terms, self._more, (low, mid, high), self.fallback)
         return self._bill
-
-    def _more(self) -> Extras:
-        return with_host(self.billing.more, self.offer, self.billing.facts)
 
 
 class Ranking(NamedTuple):
@@ -260,8 +249,8 @@ class Ranker:
         self._loading = Range(*[loader_seconds(self.plan, VALUES[name]) for name in SIDES])
         self._billing: dict[str, Billing] = {}
         self._stays: dict[tuple[str, int, bool, bool, float | None], Stay] = {}
-        self._found: dict[tuple[str, int, str, float | None], Stay | None] = {}
         self._least: dict[tuple[str, int], float] = {}
+        self._tokens: dict[int, float] = {}
         self._ram: dict[tuple[Site, int], Range] = {}
 
     # ------------------------------------------------------------------------------------------------- one offer
@@ -273,14 +262,17 @@ class Ranker:
             found = self._fixed[index] = fixed_parts(self.plan, self.arch, SIDES[index])
         return found
 
+    def training_tokens(self, micro_batch: int) -> float:
+        """Tokens of one experiment at a micro-batch: the same on every placement."""
+        found = self._tokens.get(micro_batch)
+        if found is None:
+            found = self._tokens[micro_batch] = training_tokens(self.plan, micro_batch)
+        return found
+
     def rank(self, offer: Offer) -> Ranked | None:
         """An offer's placement and bill; None when the plan does not fit on it."""
         billing = self._billing.get(offer.provider) or self.billing(offer.provider)
-        key = (offer.gpu, offer.gpus, offer.provider, offer.vcpus)
-        if key in self._found:
-            stay = self._found[key]
-        else:
-            stay = self._found[key] = self.stay(offer, billing)
+        stay = self.stay(offer, billing)
         if stay is None:
             return None
         fallback = 0.0
@@ -549,24 +541,18 @@ def picks(ranked: list[Ranked]) -> dict[str, Ranked | None]:
     those up to 120 days old if there are any.
     """
     led = [r for r in ranked if r.offer.price_basis == "listed"]
-    pool = _youngest([r for r in led if r.offer.purchase == "on-demand"])
+    on_demand = [r for r in led if r.offer.purchase == "on-demand"]
+    pool = _youngest(on_demand)
     cheapest = pool[0] if pool else None
     fastest = maybe = None
     if cheapest is not None:
         within = [r for r in pool if r.usd <= FASTEST_WITHIN * cheapest.usd]
         fastest = min(within, key=lambda r: (r.wall, r.usd))
         limit = CHEAPER_SHARE * cheapest.usd
-        older = [
-            r
-            for r in led
-            if r.offer.purchase == "on-demand"
-            and r.placement.verdict == "fits"
-            and _is_doubtful(r, cheapest)
-            and r.usd <= limit
-        ]
+        older = [r for r in on_demand if r.usd <= limit and r.placement.verdict == "fits" and _is_doubtful(r, cheapest)]
         # The likeliest hint: of a few months ago before one of last year.
         maybe = next(iter(_youngest(older)), None)
-    spot = _youngest([r for r in led if r.offer.purchase == "spot"])
+    spot = _youngest([r for r in led if r.on_spot])
     return {"cheapest": cheapest, "fastest": fastest, "spot": spot[0] if spot else None, "maybe_cheaper": maybe}
 
 

@@ -127,8 +127,8 @@ def layer_parameters(layer: Layer, plan: Plan) -> float:
 def _per_target(m: Linear, rank: int, method: str) -> float:
     if method == "vera":
         return rank + m.outputs
-    extra = {"dora": m.outputs, "adalora": rank}.get(method, 0)
-    return rank * (m.inputs + m.outputs) + extra
+    pair = rank * (m.inputs + m.outputs)
+    return pair + m.outputs if method == "dora" else pair + rank if method == "adalora" else pair
 
 
 def fused_expert_parameters(layer: Layer, plan: Plan) -> float:
@@ -175,7 +175,7 @@ def parameters(arch: Architecture, plan: Plan, c: Case) -> float:
     Unit: parameters. Formula: layers + prompt v·h (p-tuning + its encoder, 3 (h² + h)) + a head's adapter r(h + V)
     + the final norm (LN tuning) + copies of embedding and head where they are trained.
     """
-    layers = sum(y.count * (layer_parameters(y, plan) + fused_expert_parameters(y, plan)) for y in arch.layers)
+    layers = sum([y.count * (layer_parameters(y, plan) + fused_expert_parameters(y, plan)) for y in arch.layers])
     h = arch.hidden
     outside = 0.0
     if plan.method in ("prompt", "p-tuning") and c.has_embedding:

@@ -9,6 +9,8 @@ from .answer import estimate
 from .catalog import Catalog
 from .errors import RequestError
 from .launch_run import Run
+from .peft import TARGETS
+from .tool_modules import architecture_of, module_names
 
 SMOKE_METHODS = ("full", "lora", "qlora", "dora", "rslora")
 
@@ -26,6 +28,11 @@ def smoke_file(run: Run, catalog: Catalog) -> dict[str, str]:
         )
     half = "fp16" if run.gpu.supports_bf16 is False else "bf16"
     targets = list(plan.lora.targets) if isinstance(plan.lora.targets, tuple) else plan.lora.targets
+    named = (
+        module_names(targets, architecture_of(plan, catalog))
+        if isinstance(targets, str) and targets in TARGETS
+        else targets
+    )
     optimizer = plan.optimizer if plan.optimizer in ("adamw", "adamw-8bit", "paged-adamw-8bit", "sgd") else "adamw"
     request: dict[str, Any] = {
         "model": plan.model,
@@ -62,7 +69,7 @@ def smoke_file(run: Run, catalog: Catalog) -> dict[str, str]:
         "sequence_length": plan.sequence_length,
         "micro_batch": batch,
         "lora_rank": plan.lora.rank,
-        "lora_targets": targets,
+        "lora_targets": named,
         "optimizer": optimizer,
         "gradient_checkpointing": request["gradient_checkpointing"] == "full",
         "autocast": not plan.trains_base,

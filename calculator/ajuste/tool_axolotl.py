@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .contract import LORA_METHODS
 from .tool_deepspeed import WHOLE_BATCH, ZERO_RULES
+from .tool_modules import LLAMA_TARGETS, embeddings_rule
 from .tool_rules import (
     ANY,
     FSDP,
@@ -218,20 +219,13 @@ AXOLOTL: tuple[Rule, ...] = (
         (
             (("all-linear",), (True, None)),
             (("all-linear",), (ANY, "all-linear")),
-            (("qv",), (None, ["q_proj", "v_proj"])),
-            (("qkv",), (None, ["q_proj", "k_proj", "v_proj"])),
-            (("attention",), (None, ["q_proj", "k_proj", "v_proj", "o_proj"])),
+            *(((word,), (None, names)) for word, names in LLAMA_TARGETS),
         ),
         when=PEFT,
     ),
     Same("lora.targets", "lora_target_modules", when=PEFT),
     Rows(("lora.dtype",), ("peft_autocast_adapter_dtype",), ((("fp32",), (True,)), (("bf16",), (False,))), when=PEFT),
-    Rows(
-        ("train_embeddings",),
-        ("lora_modules_to_save",),
-        (((True,), (["embed_tokens", "lm_head"],)), ((True,), (["lm_head", "embed_tokens"],)), ((False,), (None,))),
-        when=PEFT,
-    ),
+    embeddings_rule("lora_modules_to_save"),
     Rows(
         ("gradient_checkpointing", "activation_offload"),
         ("gradient_checkpointing", "activation_offloading", "selective_checkpointing"),

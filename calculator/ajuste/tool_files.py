@@ -13,6 +13,7 @@ from .errors import RequestError, near_matches, shorten
 from .peft import named_by
 from .plan import NESTED, Plan
 from .tool_deepspeed import SHIPPED_DEEPSPEED
+from .tool_modules import own_embeddings, with_own_names
 from .tool_reasons import REASONS, reason_of
 from .tool_rules import ANY, GIVEN, Also, Condition, Linked, Rows, Rule, Same
 from .tool_tables import TABLES, TOOL_DEFAULTS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 TOOLS = tuple(TABLES)
 # Presets of defaults that a file of the tool implies. A launcher's file says nothing of the trainer.
 FRAMEWORK = {name: name for name in TOOLS if name != "accelerate"}
+BY_NAME = ("axolotl", "llama-factory", "trl")  # whose files list modules by the model's names for them
 PARTIAL = ("deepspeed", "accelerate")  # a launcher's file: the rest of the plan is in the training file
 MOST_KEYS = 5000  # of a file, its tables unfolded: aliases of aliases multiply
 
@@ -362,6 +364,8 @@ def write_config(plan: Plan, tool: str, catalog: Catalog) -> dict[str, Any]:
     >>> [refused["field"] for refused in written["refused"]]
     []
     """
+    if tool in BY_NAME:
+        plan = with_own_names(plan, catalog)
     fields = plan_fields(plan)
     if isinstance(plan.model, str):
         fields["model"] = catalog.models[plan.model].get("hf_id") or plan.model
@@ -376,7 +380,7 @@ def write_config(plan: Plan, tool: str, catalog: Catalog) -> dict[str, Any]:
             for key in flat:
                 if key not in before:
                     decides[key] = list(_fields_of(rule))
-    config = nest(flat)
+    config = nest(flat | own_embeddings(flat, plan, catalog))
     return {"config": config, "decides": decides, "refused": _refused(plan, tool, config, catalog)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .tool_deepspeed import WHOLE_BATCH
+from .tool_modules import LLAMA_TARGETS, embeddings_rule
 from .tool_rules import ANY, FSDP, FULL, PEFT, WHOLE, ZERO, Rows, Rule, Same, sharded
 from .tool_trainer import OPTIMIZERS, training_arguments
 
@@ -90,19 +91,12 @@ LLAMA_FACTORY: tuple[Rule, ...] = (
         ("lora_target",),
         (
             (("all-linear",), (("all", None),)),
-            (("qv",), (("q_proj,v_proj", "q_proj, v_proj"),)),
-            (("qkv",), (("q_proj,k_proj,v_proj",),)),
-            (("attention",), (("q_proj,k_proj,v_proj,o_proj",),)),
+            *(((word,), ((",".join(names), ", ".join(names)),)) for word, names in LLAMA_TARGETS),
         ),
         when=PEFT,
     ),
     Same("lora.targets", "lora_target", when=PEFT),
-    Rows(
-        ("train_embeddings",),
-        ("additional_target",),
-        (((True,), (("embed_tokens,lm_head", "lm_head,embed_tokens"),)), ((False,), (None,))),
-        when=PEFT,
-    ),
+    embeddings_rule("additional_target", joined=True),
     Rows(
         ("gradient_checkpointing", "activation_offload"),
         ("disable_gradient_checkpointing", "use_unsloth_gc"),

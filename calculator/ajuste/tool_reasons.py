@@ -2,84 +2,67 @@
 
 from __future__ import annotations
 
-REASONS: dict[str, dict[str, str]] = {
-    "no-effect": {
-        "es": "No cambia la memoria ni el tiempo.",
-        "en": "It changes neither memory nor time.",
-    },
-    "data": {
-        "es": "Es de tus datos: di cuántos ejemplos hay y lo largos que son.",
-        "en": "It is about your data: say how many examples there are and how long they are.",
-    },
-    "place": {
-        "es": "Dice dónde se guarda o se registra, no cuánto ocupa.",
-        "en": "It says where things are kept or logged, not how much they take.",
-    },
-    "length": {
-        "es": "La duración se cuenta por épocas y ejemplos; los pasos dependen de cuántos ejemplos haya.",
-        "en": "Length is counted in epochs and examples; steps depend on how many examples there are.",
-    },
-    "small": {
-        "es": "Cambia la memoria o el tiempo tan poco que no se cuenta.",
-        "en": "It changes memory or time too little to be counted.",
-    },
-    "not-modelled": {
-        "es": "Puede cambiar la memoria o el tiempo y todavía no lo calculamos.",
-        "en": "It may change memory or time, and we do not count it yet.",
-    },
-    "elsewhere": {
-        "es": "Está en otro archivo: léelo también.",
-        "en": "It is in another file: read that one too.",
-    },
-    "auto": {
-        "es": "«auto»: lo decide la herramienta al arrancar.",
-        "en": "“auto”: the tool decides when it starts.",
-    },
-    "unknown": {
-        "es": "No está en nuestra tabla: no sabemos si cambia la memoria o el tiempo.",
-        "en": "It is not in our table: we cannot say whether it changes memory or time.",
-    },
-    "value": {
-        "es": "Todavía no calculamos este valor.",
-        "en": "We do not count this value yet.",
-    },
-    "depends": {
-        "es": "Solo cuenta con otro método, otra tarea u otra estrategia.",
-        "en": "It only counts with another method, task or strategy.",
-    },
-    "fraction": {
-        "es": "Es una fracción de tus datos: di cuántos ejemplos se evalúan («eval.examples»).",
-        "en": "It is a fraction of your data: say how many examples are evaluated (“eval.examples”).",
-    },
-    "off": {
-        "es": "Está desactivado.",
-        "en": "It is off.",
-    },
-    "model": {
-        "es": "El modelo es un config.json sin nombre: pon en el archivo dónde están sus pesos.",
-        "en": "The model is a config.json without a name: say in the file where its weights are.",
-    },
-    "refused-tool": {
-        "es": "{tool} no tiene una opción para esto: correrá con {value}.",
-        "en": "{tool} has no option for this: it will run with {value}.",
-    },
-    "refused-launch": {
-        "es": "Se dice al arrancar, no en este archivo.",
-        "en": "It is said when the job is launched, not in this file.",
-    },
-    "refused-data": {
-        "es": "Lo deciden tus datos, no este archivo.",
-        "en": "Your data decide it, not this file.",
-    },
-    "refused-batch": {
-        "es": "No tiene clave propia: es micro-lote × acumulación × GPU, y esos sí están en el archivo.",
-        "en": "It has no key of its own: it is micro-batch × accumulation × GPUs, and the file says those.",
-    },
-    "refused-market": {
-        "es": "Es de la oferta y del presupuesto, no del entrenamiento.",
-        "en": "It belongs to the offer and the budget, not to the training.",
-    },
-}
+from .sentences import Sentences, sentences
+
+REASONS: Sentences = sentences("""
+no-effect
+  es No cambia la memoria ni el tiempo.
+  en It changes neither memory nor time.
+data
+  es Es de tus datos: di cuántos ejemplos hay y lo largos que son.
+  en It is about your data: say how many examples there are and how long they are.
+place
+  es Dice dónde se guarda o se registra, no cuánto ocupa.
+  en It says where things are kept or logged, not how much they take.
+length
+  es La duración se cuenta por épocas y ejemplos; los pasos dependen de cuántos ejemplos haya.
+  en Length is counted in epochs and examples; steps depend on how many examples there are.
+small
+  es Cambia la memoria o el tiempo tan poco que no se cuenta.
+  en It changes memory or time too little to be counted.
+not-modelled
+  es Puede cambiar la memoria o el tiempo y todavía no lo calculamos.
+  en It may change memory or time, and we do not count it yet.
+elsewhere
+  es Está en otro archivo: léelo también.
+  en It is in another file: read that one too.
+auto
+  es «auto»: lo decide la herramienta al arrancar.
+  en “auto”: the tool decides when it starts.
+unknown
+  es No está en nuestra tabla: no sabemos si cambia la memoria o el tiempo.
+  en It is not in our table: we cannot say whether it changes memory or time.
+value
+  es Todavía no calculamos este valor.
+  en We do not count this value yet.
+depends
+  es Solo cuenta con otro método, otra tarea u otra estrategia.
+  en It only counts with another method, task or strategy.
+fraction
+  es Es una fracción de tus datos: di cuántos ejemplos se evalúan («eval.examples»).
+  en It is a fraction of your data: say how many examples are evaluated (“eval.examples”).
+off
+  es Está desactivado.
+  en It is off.
+model
+  es El modelo es un config.json sin nombre: pon en el archivo dónde están sus pesos.
+  en The model is a config.json without a name: say in the file where its weights are.
+refused-tool
+  es {tool} no tiene una opción para esto: correrá con {value}.
+  en {tool} has no option for this: it will run with {value}.
+refused-launch
+  es Se dice al arrancar, no en este archivo.
+  en It is said when the job is launched, not in this file.
+refused-data
+  es Lo deciden tus datos, no este archivo.
+  en Your data decide it, not this file.
+refused-batch
+  es No tiene clave propia: es micro-lote × acumulación × GPU, y esos sí están en el archivo.
+  en It has no key of its own: it is micro-batch × accumulation × GPUs, and the file says those.
+refused-market
+  es Es de la oferta y del presupuesto, no del entrenamiento.
+  en It belongs to the offer and the budget, not to the training.
+""")
 
 # By tool: reason -> keys, or beginnings of keys that end in `*`. What the HF Trainer's users share comes first.
 TRAINER: dict[str, tuple[str, ...]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .tool_deepspeed import WHOLE_BATCH
+from .tool_modules import LLAMA_TARGETS, embeddings_rule
 from .tool_rules import ANY, FSDP, FULL, GIVEN, GRPO, PEFT, WHOLE, ZERO, Condition, Rows, Rule, Same, sharded
 from .tool_trainer import ATTENTION_ROWS, optimizer_rule, training_arguments
 
@@ -76,19 +77,12 @@ TRL: tuple[Rule, ...] = (
         ("lora_target_modules",),
         (
             (("all-linear",), (("all-linear", ["all-linear"]),)),
-            (("qv",), (["q_proj", "v_proj"],)),
-            (("qkv",), (["q_proj", "k_proj", "v_proj"],)),
-            (("attention",), (["q_proj", "k_proj", "v_proj", "o_proj"],)),
+            *(((word,), (names,)) for word, names in LLAMA_TARGETS),
         ),
         when=PEFT,
     ),
     Same("lora.targets", "lora_target_modules", when=PEFT),
-    Rows(
-        ("train_embeddings",),
-        ("lora_modules_to_save",),
-        (((True,), (["embed_tokens", "lm_head"],)), ((True,), (["lm_head", "embed_tokens"],)), ((False,), (None,))),
-        when=PEFT,
-    ),
+    embeddings_rule("lora_modules_to_save"),
     Rows(
         ("gradient_checkpointing", "activation_offload"),
         ("gradient_checkpointing", "activation_offloading"),

@@ -10,16 +10,17 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ajuste.card import Memory, Range, card_of, estimate_memory
 from ajuste.catalog import Catalog
 from ajuste.errors import RequestError
 from ajuste.resolve import resolve
-from pipeline.measurements import NotOfferedError, Row, read, read_bound
+from pipeline.measurements import NotOfferedError, Reading, Row, read, read_bound
 
+Estimated = TypeVar("Estimated")
 GIB = 2**30
 HUGGING_FACE = ("foundation-model-stack/fms-acceleration", "huggingface/peft", "QwenLM/Qwen", "modelscope/ms-swift")
 
@@ -79,25 +80,27 @@ def measure(folder: Path, catalog: Catalog) -> Accuracy:
     """Estimates every row of data/measurements/ that can be."""
     models = {model["hf_id"]: name for name, model in catalog.models.items() if model["hf_id"]}
     left_out: dict[str, list[str]] = {}
-    points: list[Point] = []
-    for row in rows(folder / "memory.csv"):
-        reading = read(row, models)
-        try:
-            if reading.request is None:
-                raise NotOfferedError(reading.reason)
-            points.append(_point(row, reading.request, catalog))
-        except (NotOfferedError, RequestError) as error:
-            left_out.setdefault(_reason(error), []).append(row["id"])
-    verdicts: list[Verdict] = []
-    for row in rows(folder / "bounds.csv"):
-        reading = read_bound(row, models)
-        try:
-            if reading.request is None:
-                raise NotOfferedError(reading.reason)
-            verdicts.append(_verdict(row, reading.request, catalog))
-        except (NotOfferedError, RequestError) as error:
-            left_out.setdefault(_reason(error), []).append(row["id"])
+    points = list(_each(folder / "memory.csv", lambda row: read(row, models), _point, catalog, left_out))
+    verdicts = list(_each(folder / "bounds.csv", lambda row: read_bound(row, models), _verdict, catalog, left_out))
     return Accuracy(points, verdicts, left_out)
+
+
+def _each(
+    path: Path,
+    reading_of: Callable[[Row], Reading],
+    estimated: Callable[[Row, dict[str, Any], Catalog], Estimated],
+    catalog: Catalog,
+    left_out: dict[str, list[str]],
+) -> Iterator[Estimated]:
+    """Each row of a file, estimated. What cannot be goes to `left_out`, by its reason."""
+    for row in rows(path):
+        reading = reading_of(row)
+        try:
+            if reading.request is None:
+                raise NotOfferedError(reading.reason)
+            yield estimated(row, reading.request, catalog)
+        except (NotOfferedError, RequestError) as error:
+            left_out.setdefault(_reason(error), []).append(row["id"])
 
 
 def rows(path: Path) -> list[Row]:

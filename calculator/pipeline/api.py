@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pipeline import schema
+from pipeline import schema, toml_columns
 from pipeline.bundle import newest, whole
 from pipeline.text import anchor
 
@@ -74,7 +74,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     model["properties"]["config"] = {"type": "object", "description": "Architecture keys of the model's config.json."}
     provider = schema.json_schema(schema.PROVIDERS)
     provider["properties"] = {"id": {"type": "string", "description": "Id of the provider."}} | provider["properties"]
-    provider["properties"]["sources"] = {"type": "array", "items": schema.json_object(schema.PROVIDER_SOURCE)}
+    provider["properties"]["sources"] = {"type": "array", "items": schema.json_object(toml_columns.PROVIDER_SOURCE)}
     reading = {"type": "object", "properties": {"day": {"type": "string"}, "usd_per_hour": {"type": "number"},
                                                 "source_url": {"type": "string"}}}  # fmt: skip
     key = {name: offer["properties"][name] for name in ("provider", *schema.PRICES.key)}

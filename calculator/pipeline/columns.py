@@ -53,3 +53,15 @@ class Table(NamedTuple):
 def column(name: str, kind: str, es: str, en: str, example: str = "", **more: Any) -> Column:
     """A column, described in both languages."""
     return Column(name, kind, Text(es, en), example, **more)
+
+
+def checked(required: bool = True) -> Column:
+    """The day of a look at the source, a column of nearly every table."""
+    return column(
+        "checked",
+        "date",
+        "Día en que alguien miró la fuente. Si solo se sabe el mes o el año: 2026-10 o 2026.",
+        "The day someone looked at the source. When only the month or year is known: 2026-10 or 2026.",
+        "2026-11-30",
+        required=required,
+    )

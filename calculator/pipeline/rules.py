@@ -13,7 +13,7 @@ from ajuste.architecture import parameters, read_architecture
 from ajuste.catalog import gpus_named
 from ajuste.contract import REQUEST
 from ajuste.errors import RequestError
-from pipeline import runs, schema
+from pipeline import runs, schema, toml_columns
 from pipeline.cells import CellError, check_value, earliest_day, nearest
 from pipeline.files import Data, Problem, Row, read_table
 
@@ -321,12 +321,14 @@ def provider_sources(row: Row, today: datetime.date) -> Iterator[Problem]:
     supported: set[str] = set()
     for source in sources:
         table = f"{name}.sources"
-        values, wrong = read_table(schema.PROVIDER_SOURCE, row.path, table, source, {(table, ""): row.line}, nested=())
+        values, wrong = read_table(
+            toml_columns.PROVIDER_SOURCE, row.path, table, source, {(table, ""): row.line}, nested=()
+        )
         yield from wrong
         supported.update(values["facts"] or ())
         if _is_future(values["checked"], today):
             yield _future(row, f'[{name}] sources "{values["checked"]}"', today)
-    stated = {column.name for column in schema.PROVIDER_FACTS if row.values[column.name] is not None}
+    stated = {column.name for column in toml_columns.PROVIDER_FACTS if row.values[column.name] is not None}
     for fact in sorted(stated - supported):
         yield row.wrong(
             f"[{name}] {fact}",

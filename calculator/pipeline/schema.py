@@ -1,26 +1,17 @@
 """The one description of every column of every data file.
 
 Checks, JSON Schema, the documentation of columns in both languages, the catalog and the API all come from here:
-a column is added, renamed or given another range in this file and nowhere else.
+a column is added, renamed or given another range here (measurements: `runs.py`; the TOML files: `toml_columns.py`) and
+nowhere else.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from pipeline.columns import Column, Table, Text, column
+from pipeline.columns import Column, Table, Text, checked, column
 from pipeline.runs import BOUNDS, ERRORS, MEMORY, THROUGHPUT
-
-
-def _checked(required: bool = True) -> Column:
-    return column(
-        "checked",
-        "date",
-        "Día en que alguien miró la fuente. Si solo se sabe el mes o el año: 2026-10 o 2026.",
-        "The day someone looked at the source. When only the month or year is known: 2026-10 or 2026.",
-        "2026-11-30",
-        required=required,
-    )
+from pipeline.toml_columns import ASSUMPTIONS, PROVIDERS, SOURCES
 
 
 def _source_url(required: bool = True, inside: bool = False) -> Column:
@@ -146,7 +137,7 @@ PRICES = Table(
             "form_factor",
             choices=("form_factor", "from_price", "host_extra", "average"),
         ),
-        _checked(),
+        checked(),
         _source_url(),
         _note(),
     ),
@@ -327,7 +318,7 @@ GPUS = Table(
             inside=True,
         ),
         _source_url(inside=True),
-        _checked(),
+        checked(),
         _note(),
     ),
     key=("id",),
@@ -422,7 +413,7 @@ MODELS = Table(
             inside=True,
         ),
         column("released", "date", "Fecha de publicación.", "Release date.", "2024-07-23", inside=True),
-        _checked(),
+        checked(),
         _note(),
     ),
     key=("id",),
@@ -430,7 +421,7 @@ MODELS = Table(
 )
 
 # Of each data/models/<id>.json, beside `config`.
-ARCHITECTURE: tuple[Column, ...] = (_source_url(), _checked())
+ARCHITECTURE: tuple[Column, ...] = (_source_url(), checked())
 
 LINKS = Table(
     "links",
@@ -439,7 +430,7 @@ LINKS = Table(
     (
         column("url", "url", "Dirección.", "Address.", "https://arxiv.org/abs/2305.14314", required=True),
         column("seen_in", "text", "Página que lo cita.", "Page that cites it.", "guide/methods/qlora.md"),
-        _checked(),
+        checked(),
         column(
             "claim",
             "text",
@@ -450,229 +441,6 @@ LINKS = Table(
         ),
     ),
     key=("url", "seen_in"),
-    order=(),
-)
-
-# --- TOML ---
-
-PROVIDER_FACTS: tuple[Column, ...] = (
-    column(
-        "billing_granularity_seconds",
-        "number",
-        "Cobra por tramos de este largo.",
-        "Bills in steps of this length.",
-        "60",
-        unit="s",
-        low=0.000001,
-        high=2_678_400,
-    ),
-    column(
-        "minimum_charge_seconds",
-        "number",
-        "Cobra al menos este tiempo.",
-        "Bills at least this long.",
-        "60",
-        unit="s",
-        low=0,
-        high=2_678_400,
-    ),
-    column("spot", "yes-no", "Vende instancias interrumpibles.", "Sells interruptible instances.", "true"),
-    column(
-        "spot_notice_seconds",
-        "number",
-        "Aviso antes de interrumpir.",
-        "Notice before it interrupts.",
-        "120",
-        unit="s",
-        low=0,
-        high=604_800,
-    ),
-    column(
-        "stop",
-        "yes-no",
-        "Una máquina se puede parar y retomar sin perder el disco.",
-        "A machine can be stopped and resumed without losing its disk.",
-        "true",
-    ),
-    column(
-        "persistent_storage",
-        "yes-no",
-        "El disco o volumen sobrevive a la máquina.",
-        "A disk or volume outlives the machine.",
-        "true",
-    ),
-    column(
-        "storage_billed_while_stopped",
-        "yes-no",
-        "El disco se cobra con la máquina parada.",
-        "The disk is billed while the machine is stopped.",
-        "true",
-    ),
-    column(
-        "block_storage_usd_per_gb_month",
-        "number",
-        "Disco de bloques.",
-        "Block storage.",
-        "0.1",
-        unit="USD/GB·month",
-        low=0,
-        high=10,
-    ),
-    column(
-        "network_storage_usd_per_gb_month",
-        "number",
-        "Disco de red o sistema de archivos compartido.",
-        "Network volume or shared file system.",
-        "0.07",
-        unit="USD/GB·month",
-        low=0,
-        high=10,
-    ),
-    column(
-        "stopped_storage_usd_per_gb_month",
-        "number",
-        "Disco con la máquina parada, si cuesta otra cosa.",
-        "Disk while the machine is stopped, where it costs something else.",
-        "0.2",
-        unit="USD/GB·month",
-        low=0,
-        high=10,
-    ),
-    column("egress_usd_per_gb", "number", "Datos que salen.", "Data going out.", "0.09", unit="USD/GB", low=0, high=10),
-    column(
-        "free_egress_gb_per_month",
-        "number",
-        "Salida gratis al mes.",
-        "Free data out per month.",
-        "100",
-        unit="GB",
-        low=0,
-        high=10_000_000,
-    ),
-    column(
-        "host_usd_per_vcpu_hour",
-        "number",
-        "vCPU, donde se cobra aparte de la GPU.",
-        "vCPU, where it is billed apart from the GPU.",
-        "0.0236",
-        unit="USD/vCPU·h",
-        low=0,
-        high=10,
-    ),
-    column(
-        "host_usd_per_gib_hour",
-        "number",
-        "RAM, donde se cobra aparte de la GPU.",
-        "RAM, where it is billed apart from the GPU.",
-        "0.008",
-        unit="USD/GiB·h",
-        low=0,
-        high=10,
-    ),
-    column("ssh", "yes-no", "Entrada por SSH.", "SSH access.", "true"),
-    column("docker", "yes-no", "Corre tu imagen de Docker.", "Runs your Docker image.", "true"),
-    column("jupyter", "yes-no", "Cuaderno Jupyter de serie.", "Jupyter notebook built in.", "true"),
-    column("api", "yes-no", "Interfaz para programas.", "Interface for programs.", "true"),
-    column("autostop", "yes-no", "Puede apagarse sola cuando no se usa.", "Can stop by itself when idle.", "true"),
-    column("budget_alerts", "yes-no", "Avisos o topes de gasto.", "Spending alerts or limits.", "true"),
-    column("multi_node_link", "text", "Red rápida entre máquinas.", "Fast network between machines.", "InfiniBand"),
-    column("regions_eu", "list", "Regiones en Europa.", "Regions in Europe.", '["eu-north1"]'),
-    column("regions_latam", "list", "Regiones en América Latina.", "Regions in Latin America.", '["sa-east-1"]'),
-)
-
-PROVIDERS = Table(
-    "providers",
-    "data/providers.toml",
-    Text(
-        "Lo que se sabe de cada proveedor. Una clave que falta es algo que nadie ha leído: no es un «no».",
-        "What is known of each provider. A missing key is something nobody has read: it is not a “no”.",
-    ),
-    (
-        column("name", "text", "Nombre.", "Name.", "RunPod Secure Cloud", required=True),
-        column("url", "url", "Página del proveedor.", "The provider's page.", "https://www.runpod.io", required=True),
-        column(
-            "kind",
-            "choice",
-            "Tipo.",
-            "Kind.",
-            "neocloud",
-            required=True,
-            choices=("hyperscaler", "neocloud", "marketplace", "notebook", "serverless", "broker"),
-        ),
-        column(
-            "domains",
-            "list",
-            "Otros dominios suyos que valen como fuente de un precio.",
-            "Other domains of theirs that count as the source of a price.",
-            '["docs.runpod.io"]',
-            inside=True,
-        ),
-        column(
-            "price_regions",
-            "list",
-            "Regiones cuyos precios guardan los robots; sin ellas, la más barata de cada una.",
-            "Regions whose prices the robots keep; without them, the cheapest of each offer.",
-            '["us-east-1"]',
-            inside=True,
-        ),
-        column("note", "text", "Lo que conviene saber.", "What is good to know.", "", inside=True),
-        *PROVIDER_FACTS,
-    ),
-    key=("id",),
-    order=(),
-)
-
-PROVIDER_SOURCE: tuple[Column, ...] = (
-    column("url", "url", "Página leída.", "Page that was read.", "https://docs.runpod.io/pods/pricing", required=True),
-    _checked(),
-    column(
-        "facts",
-        "list",
-        "Las claves que esa página respalda.",
-        "The keys that page supports.",
-        '["spot", "stop"]',
-        required=True,
-    ),
-)
-
-SOURCES = Table(
-    "sources",
-    "data/sources.toml",
-    Text("Terceros que valen como fuente de un precio.", "Third parties that count as the source of a price."),
-    (
-        column("name", "text", "Nombre.", "Name.", "SkyPilot catalogue", required=True),
-        column(
-            "url",
-            "url",
-            "Toda dirección que empiece así vale.",
-            "Every address that starts like this counts.",
-            "https://github.com/skypilot-org/skypilot-catalog",
-            required=True,
-        ),
-        column("license", "text", "Licencia de los datos.", "License of the data.", "Apache-2.0"),
-        column("note", "text", "Qué es y qué trampas tiene.", "What it is and which traps it has.", "", inside=True),
-    ),
-    key=("id",),
-    order=(),
-)
-
-ASSUMPTIONS = Table(
-    "assumptions",
-    "data/assumptions.toml",
-    Text(
-        "Cada constante de una fórmula, con su rango y su fuente.",
-        "Every constant of a formula, with its range and its source.",
-    ),
-    (
-        column("low", "number", "Valor bajo.", "Low value.", "0.9", required=True),
-        column("mid", "number", "Valor central.", "Middle value.", "1.0", required=True),
-        column("high", "number", "Valor alto.", "High value.", "1.2", required=True),
-        column("unit", "text", "Unidad.", "Unit.", "GiB", required=True),
-        column("source", "text", "De dónde sale.", "Where it comes from.", "fms-acceleration, 308 runs", required=True),
-        column("url", "url", "Dónde leerlo.", "Where to read it.", "https://github.com/huggingface/peft"),
-        _checked(),
-    ),
-    key=("id",),
     order=(),
 )
 

@@ -14,6 +14,7 @@ import sys
 import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ajuste.sentences import sentences
 from pipeline.guide import DOCS, LANGUAGES, ROOT, pages, prose
 
 if TYPE_CHECKING:
@@ -81,8 +82,11 @@ def strings_of(value: Any) -> Iterator[str]:
 
 
 def in_code(tree: ast.AST, language: str) -> Iterator[str]:
-    """The same, in a module's dictionaries."""
+    """The same, in a module's dictionaries and in what it gives `sentences`."""
     for node in ast.walk(tree):
+        match node:
+            case ast.Call(ast.Name("sentences"), [ast.Constant(str(table))]):
+                yield from in_language(sentences(table), language)
         if isinstance(node, ast.Dict):
             pairs = {
                 key.value: value

@@ -79,6 +79,11 @@ def frame(data: Data, as_of: datetime.date) -> pd.DataFrame:
     return offers.sort_values(order, kind="stable", ignore_index=True)
 
 
+def _heads(language: str, names: str) -> list[Head]:
+    """Columns' headings by their words; `#` before one: numbers are below."""
+    return [Head(word(name.removeprefix("#"), language), number=name.startswith("#")) for name in names.split()]
+
+
 # --- prices ---
 
 
@@ -90,14 +95,8 @@ def prices_cheapest(data: Data, offers: pd.DataFrame, language: str) -> str:
     on_demand, spot = _by_gpu(best["on-demand"]), _by_gpu(best["spot"])
     maybe = _by_gpu(cheaper_but_older(offers, best["on-demand"]))
     names, sellers = _names(data), _provider_names(data)
-    heads = [
-        Head(word("gpu", language)),
-        Head(word("on_demand_price", language), number=True),
-        Head(word("seen", language)),
-        Head(word("spot_price", language), number=True),
-        Head(word("maybe_cheaper", language), number=True),
-    ]
-    order = sorted({*on_demand, *spot}, key=lambda gpu: (on_demand.get(gpu) or spot[gpu])["per_gpu"])
+    heads = _heads(language, "gpu #on_demand_price seen #spot_price #maybe_cheaper")
+    order = sorted({*on_demand, *spot}, key=lambda gpu: ((on_demand.get(gpu) or spot[gpu])["per_gpu"], gpu))
     lines = []
     for gpu in order:
         first, second, third = on_demand.get(gpu), spot.get(gpu), maybe.get(gpu)
@@ -141,14 +140,7 @@ def prices_by_provider(data: Data, offers: pd.DataFrame, language: str) -> str:
     if offers.empty:
         return word("no_data", language) + "\n"
     names, sellers = _names(data), _provider_names(data)
-    heads = [
-        Head(word("provider", language)),
-        Head(word("offers", language), number=True),
-        Head(word("gpus_sold", language), number=True),
-        Head(word("cheapest", language), number=True),
-        Head(word("spot_offers", language), number=True),
-        Head(word("seen", language)),
-    ]
+    heads = _heads(language, "provider #offers #gpus_sold #cheapest #spot_offers seen")
     lines = []
     for provider, group in offers.groupby("provider", sort=False):
         on_demand = group[group["purchase"] == "on-demand"]
@@ -182,16 +174,7 @@ def prices_by_tier(data: Data, offers: pd.DataFrame, language: str) -> str:
     cards = pd.DataFrame([row.values for row in data.gpus]).set_index("id")
     on_demand = offers[offers["purchase"] == "on-demand"].join(cards[["class", "usable_gib", "ecc"]], on="gpu")
     leading = leaders(offers)["on-demand"]
-    heads = [
-        Head(word("tier", language)),
-        Head(word("gpu", language), number=True),
-        Head(word("offers", language), number=True),
-        Head(word("cheapest", language), number=True),
-        Head(word("median_price", language), number=True),
-        Head(word("per_gib", language), number=True),
-        Head(word("ecc", language), number=True),
-        Head(word("sellers", language), number=True),
-    ]
+    heads = _heads(language, "tier #gpu #offers #cheapest #median_price #per_gib #ecc #sellers")
     lines = []
     for tier, group in on_demand.groupby("class", sort=False):
         per_gib = (group["per_gpu"] / group["usable_gib"]).median()
@@ -221,16 +204,7 @@ def prices_spot(data: Data, offers: pd.DataFrame, language: str) -> str:
     names, sellers = _names(data), _provider_names(data)
     notices = {row.values["id"]: row.values["spot_notice_seconds"] for row in data.providers}
     pairs = _spot_pairs(offers)
-    heads = [
-        Head(word("gpu", language)),
-        Head(word("provider", language)),
-        Head(word("offer", language)),
-        Head(word("on_demand_price", language), number=True),
-        Head(word("spot_price", language), number=True),
-        Head(word("saving", language), number=True),
-        Head(word("notice_given", language), number=True),
-        Head(word("seen", language)),
-    ]
+    heads = _heads(language, "gpu provider offer #on_demand_price #spot_price #saving #notice_given seen")
     lines = []
     for pair in _records(pairs):
         notice = notices[pair["provider"]]
@@ -305,15 +279,8 @@ def _series(gpu: str, past: History, sellers: dict[str, str]) -> list[Series]:
 
 
 def _offer_heads(language: str) -> list[Head]:
-    return [
-        Head(word("provider", language)),
-        Head(word("price_per_gpu", language), number=True),
-        Head(word("correct", language)),  # beside the price: on a phone the columns after it are off the screen
-        Head(word("offer", language)),
-        Head(word("price", language), number=True),
-        Head(word("purchase", language)),
-        Head(word("seen", language)),
-    ]
+    # What corrects a price is beside it: on a phone the columns after it are off the screen.
+    return _heads(language, "provider #price_per_gpu correct offer #price purchase seen")
 
 
 def _offer_line(offer: dict[str, Any], sellers: dict[str, str], language: str) -> Line:
@@ -414,20 +381,9 @@ def freshness(data: Data, offers: pd.DataFrame, as_of: datetime.date, language: 
 
 def gpus(data: Data, language: str) -> str:
     """The GPUs: NVIDIA's, AMD's, the others'; the newest first."""
-    heads = [
-        Head(word("gpu", language)),
-        Head(word("usable", language), number=True),
-        Head(word("bandwidth", language), number=True),
-        Head(word("bf16_peak", language), number=True),
-        Head(word("measured_peak", language), number=True),
-        Head(word("precisions", language)),
-        Head(word("flash", language)),
-        Head(word("link", language)),
-        Head(word("ecc", language)),
-        Head(word("tier", language)),
-        Head(word("year", language), number=True),
-        Head(word("source", language)),
-    ]
+    heads = _heads(
+        language, "gpu #usable #bandwidth #bf16_peak #measured_peak precisions flash link ecc tier #year source"
+    )
     lines = []
     makers = {"nvidia": 0, "amd": 1}
     by_maker = sorted(
@@ -484,17 +440,7 @@ def _gpu_link(gpu: dict[str, Any], language: str) -> str:
 
 def models(data: Data, language: str) -> str:
     """The models, as the index lists them."""
-    heads = [
-        Head(word("model", language)),
-        Head(word("family", language)),
-        Head(word("parameters", language), number=True),
-        Head(word("layers", language), number=True),
-        Head(word("width", language), number=True),
-        Head(word("vocabulary", language), number=True),
-        Head(word("licence", language)),
-        Head(word("access", language)),
-        Head(word("source", language)),
-    ]
+    heads = _heads(language, "model family #parameters #layers #width #vocabulary licence access source")
     lines = []
     for row in data.models:
         model = row.values
@@ -532,22 +478,10 @@ def _billions(count: int | None, language: str) -> Cell:
 
 def providers(data: Data, offers: pd.DataFrame, language: str) -> str:
     """What each provider offers; a dash is something nobody has read."""
-    heads = [
-        Head(word("provider", language)),
-        Head(word("kind", language)),
-        Head(word("offers", language), number=True),
-        Head(word("billing", language)),
-        Head(word("spot_feature", language)),
-        Head(word("stop", language)),
-        Head(word("storage", language), number=True),
-        Head(word("egress", language), number=True),
-        Head(word("entry", language)),
-        Head(word("brakes", language)),
-        Head(word("multi_node", language)),
-        Head(word("eu", language)),
-        Head(word("latam", language)),
-        Head(word("source", language)),
-    ]
+    heads = _heads(
+        language,
+        "provider kind #offers billing spot_feature stop #storage #egress entry brakes multi_node eu latam source",
+    )
     counts = offers["provider"].value_counts() if not offers.empty else {}
     lines = []
     for row in sorted(data.providers, key=lambda row: row.values["name"].lower()):
@@ -651,14 +585,7 @@ def in_spanish(kind: str, text: str) -> str:
 
 def assumptions(data: Data, language: str) -> str:
     """The constants of the formulas."""
-    heads = [
-        Head(word("constant", language)),
-        Head(word("low", language), number=True),
-        Head(word("mid", language), number=True),
-        Head(word("high", language), number=True),
-        Head(word("unit", language)),
-        Head(word("source", language)),
-    ]
+    heads = _heads(language, "constant #low #mid #high unit source")
     lines = []
     for row in data.assumptions:
         values = row.values

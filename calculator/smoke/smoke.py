@@ -393,15 +393,12 @@ class Job:
             raise
         if not hasattr(model, "config"):
             return model
-        targets = self.spec["lora_targets"]
-        sets = {"attention": "q_proj k_proj v_proj o_proj", "qkv": "q_proj k_proj v_proj", "qv": "q_proj v_proj"}
-        chosen = sets[targets].split() if targets in sets else targets
         return peft.get_peft_model(
             model,
             peft.LoraConfig(
                 r=self.spec["lora_rank"],
                 lora_alpha=2 * self.spec["lora_rank"],
-                target_modules=chosen,
+                target_modules=self.spec["lora_targets"],
                 task_type="CAUSAL_LM",
                 use_dora=self.spec["method"] == "dora",
                 use_rslora=self.spec["method"] == "rslora",

@@ -13,6 +13,9 @@ let python;
 /** @param {object} message */
 const tell = (message) => self.postMessage(message);
 
+/** @param {unknown} error one that Pyodide would only warn of, and never start */
+const broken = (error) => tell({ broken: String(error) });
+
 self.onmessage = async ({ data }) => {
   try {
     if (data.start) {
@@ -26,21 +29,24 @@ self.onmessage = async ({ data }) => {
       tell({ id: data.id, answer, spent: performance.now() - from });
     }
   } catch (error) {
-    tell({ broken: String(error) });
+    broken(error);
   }
 };
 
 /** @param {Start} settings */
 async function start({ pyodide, wheel, catalog, downloads }) {
   const count = counter(downloads);
-  // Everything at once: left alone, each of Pyodide's files is asked for only when the one before has run.
-  for (const name of ["pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"]) count.fetchEarly(new URL(name, pyodide).href);
+  // Everything at once: left alone, each of Pyodide's files is asked for only when the one before has run. First what the
+  // others wait for: a browser asks a host for six at a time.
+  const loader = import(new URL("pyodide.mjs", pyodide).href);
+  compileEarly(count.fetchEarly(new URL("pyodide.asm.wasm", pyodide).href));
   const script = import(new URL("pyodide.asm.js", pyodide).href).then(() => count.arrived("pyodide.asm.js"));
+  for (const name of ["python_stdlib.zip", "pyodide-lock.json"]) count.fetchEarly(new URL(name, pyodide).href);
   const ours = Promise.all([
     fetch(wheel).then((response) => response.arrayBuffer()),
     fetch(catalog).then((response) => response.text()),
   ]);
-  const { loadPyodide } = await import(new URL("pyodide.mjs", pyodide).href);
+  const { loadPyodide } = await loader;
   count.arrived("pyodide.mjs");
   const [python, [packed, rows]] = await Promise.all([loadPyodide({ indexURL: pyodide }), ours, script]);
   // The wheel stays a zip: Python imports its compiled modules from there.
@@ -53,6 +59,19 @@ async function start({ pyodide, wheel, catalog, downloads }) {
   return {
     estimate: (/** @type {string} */ request) => ajuste.estimate_json(request, opened),
     open: (/** @type {string} */ door, /** @type {string} */ text) => python.pyimport("ajuste.doors").call_json(door, text, opened),
+  };
+}
+
+/**
+ * Compiles Python while it arrives and while Pyodide's script is read, which would begin only after that.
+ * @param {Promise<Response>} response
+ */
+function compileEarly(response) {
+  const compiled = WebAssembly.compileStreaming(response);
+  compiled.catch(broken);
+  WebAssembly.instantiateStreaming = async (_, imports) => {
+    const module = await compiled;
+    return { module, instance: await WebAssembly.instantiate(module, imports) };
   };
 }
 
@@ -103,8 +122,9 @@ function counter(downloads) {
     /** @param {string} address */
     fetchEarly(address) {
       const promise = counted(address);
-      promise.catch((error) => tell({ broken: String(error) })); // Pyodide only warns, and never starts
+      promise.catch(broken);
       early.set(address, promise);
+      return promise;
     },
     /** @param {string} name */
     arrived(name) {

@@ -1,6 +1,7 @@
 """A small valid data folder that the tests break."""
 
 import datetime
+import re
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from pipeline import schema
 from pipeline.check import check
 from pipeline.files import Data
+from pipeline.form import Answer
 
 TODAY = datetime.date(2026, 11, 30)
 
@@ -93,3 +95,17 @@ def with_prices(files: dict[str, bytes]) -> Callable[..., Data]:
 def today() -> datetime.date:
     """Return the day on which the folder is checked."""
     return TODAY
+
+
+def is_only_text(said: Answer, path: str, files: dict[str, bytes]) -> None:
+    """Hostile text in a form runs nowhere: not in the reply, not in the proposal, which touches its own file alone."""
+    for line in said.reply.splitlines():
+        assert not line.lstrip().startswith("::")
+    assert "\x1b" not in said.reply
+    assert "\u202e" not in said.reply
+    outside = re.sub(r"`[^`]*`", "", said.reply)  # a code span is only text
+    assert not re.search(r"<script|<!--|@everyone|(?<!\\)\[click", outside)
+    if said.proposal:
+        assert said.proposal.path == path
+        assert re.fullmatch(r"[\w .+()/-]{1,80}", said.proposal.title)
+        assert check({**files, path: said.proposal.text.encode()}, TODAY).red == []

@@ -16,6 +16,8 @@ from pipeline.form import FormError
 from pipeline.form_measurement import LABELS, PATH, answer, is_measurement, row_of
 from pipeline.measurements import read
 
+from .conftest import is_only_text
+
 ADDRESS = "https://github.com/example/ajuste/issues/7"
 CELLS = {
     "id": "smoke-2026-11-30-123456", "source": "smoke test", "source_path": "smoke.py", "source_version": "2026-11-30",
@@ -139,15 +141,7 @@ HOSTILE = [
 @pytest.mark.parametrize("field", ["model", "hf_id", "gpu", "method", "note", "optimizer"])
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_cells_are_refused_or_only_text(text, field, files: dict[str, bytes], today: datetime.date) -> None:
-    said = answer(body(line(**{field: text})), ADDRESS, files, today, computed)
-    for one in said.reply.splitlines():
-        assert not one.lstrip().startswith("::")
-    outside = re.sub(r"`[^`]*`", "", said.reply)  # a code span is only text
-    assert not re.search(r"<script|<!--|@everyone|(?<!\\)\[click", outside)
-    if said.proposal:
-        assert said.proposal.path == PATH
-        assert re.fullmatch(r"[\w .+()/-]{1,80}", said.proposal.title)
-        assert check({**files, PATH: said.proposal.text.encode()}, today).red == []
+    is_only_text(answer(body(line(**{field: text})), ADDRESS, files, today, computed), PATH, files)
 
 
 def test_an_empty_or_endless_form_is_answered(files: dict[str, bytes], today: datetime.date) -> None:

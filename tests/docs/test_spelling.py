@@ -47,7 +47,10 @@ def test_pages_figures_strings_and_labels_are_read(language: str) -> None:
         f"docs/presets.toml ({language})",
         f"calculator/web/strings/{language}.json",
         f"calculator/pipeline/words.toml ({language})",
-        f"calculator/ajuste/cli_text.py ({language})",
+        *(
+            f"calculator/ajuste/{name}.py ({language})"
+            for name in ("cli_words", "errors", "launch_run", "tool_reasons")
+        ),
         f"data/assumptions.toml ({language})",
     }
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ajuste import RequestError, cli, estimate_json, load_catalog, read_config
-from ajuste.cli_text import WORDS, width
+from ajuste import RequestError, cli, cli_input, estimate_json, load_catalog, read_config
+from ajuste.cli_text import width
 from ajuste.doors import call_json
 
 QLORA = ["--model", "llama-3.1-8b", "--method", "qlora"]
@@ -91,13 +91,6 @@ def test_the_language_comes_from_the_locale(run, monkeypatch):
     assert "pico en" in run("estimate", *QLORA)[1]
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert "peak in" in run("estimate", *QLORA)[1]
-
-
-def test_every_sentence_has_both_languages():
-    for name, sentence in WORDS.items():
-        assert set(sentence) == {"es", "en"}, name
-        holes = [{part.split("}")[0] for part in text.split("{")[1:]} for text in sentence.values()]
-        assert holes[0] == holes[1], name
 
 
 def test_colours_only_where_a_person_looks(run, monkeypatch):
@@ -259,7 +252,7 @@ def test_a_reader_who_stops_early_is_no_fault(root: Path, catalog_file: str):
 
 
 def test_without_a_catalog_it_says_what_to_do(run, monkeypatch):
-    monkeypatch.setattr(cli, "packed_path", lambda _: None)
+    monkeypatch.setattr(cli_input, "packed_path", lambda _: None)
     code, _, complaint = run("models", catalog=False)
     assert code == 2
     assert "--catalog" in complaint

@@ -19,15 +19,15 @@ EPOCHS = {"trl": "num_train_epochs", "axolotl": "num_epochs", "llama-factory": "
 BETA = {"trl": "beta", "axolotl": "rl_beta", "llama-factory": "pref_beta"}
 MODEL = {"trl": "model_name_or_path", "axolotl": "base_model", "llama-factory": "model_name_or_path"}
 
-# Ends of the learning rates that the guide's pages on methods recommend, by task: (full, adapters).
+# Ends of the learning rates that recipes use, by task: (full, adapters). Sources: data/presets.toml, recipe by recipe.
 RATES = {
     "sft": ((5e-6, 2e-5), (1e-4, 2e-4)),
-    "dpo": ((5e-7, 1e-6), (5e-6, 5e-5)),
-    "kto": ((5e-7, 1e-6), (5e-7, 5e-5)),
-    "orpo": ((1e-6, 8e-6), (5e-6, 5e-5)),
-    "simpo": ((3e-7, 1e-6), (5e-6, 5e-5)),
-    "reward": ((5e-6, 2e-5), (5e-5, 2e-4)),
-    "grpo": ((5e-7, 5e-6), (5e-6, 5e-5)),
+    "dpo": ((5e-7, 1e-6), (5e-6, 1e-5)),
+    "kto": ((5e-7, 5e-6), (5e-7, 5e-6)),
+    "orpo": ((1e-6, 8e-6), (5e-6, 8e-5)),
+    "simpo": ((3e-7, 1e-6), (5e-6, 1e-5)),
+    "reward": ((1e-5, 2e-5), (1e-4, 1e-3)),
+    "grpo": ((3e-7, 1e-6), (1e-5, 5e-5)),
 }
 BETAS = {"dpo": 0.1, "kto": 0.1, "orpo": 0.1, "simpo": 2.0}
 WITHOUT = {("trl", "orpo"), ("trl", "simpo"), ("llama-factory", "grpo")}  # no script, no stage

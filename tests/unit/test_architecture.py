@@ -9,16 +9,11 @@ from ajuste import estimate, load_catalog
 from ajuste.architecture import parameters, read_architecture
 from ajuste.errors import RequestError
 from ajuste.families import FAMILIES
+from ajuste.peft import targets_head
+from ajuste.resolve import resolve
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-}
+from .conftest import LLAMA_8B
+
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257}
 DEEPSEEK_V3 = {
     "model_type": "deepseek_v3",
@@ -60,11 +55,11 @@ def test_deepseek_v3_is_exact():
 
 
 def test_tied_embeddings_count_once():
-    assert count(LLAMA) - count(LLAMA | {"tie_word_embeddings": True}) == 128_256 * 4096
+    assert count(LLAMA_8B) - count(LLAMA_8B | {"tie_word_embeddings": True}) == 128_256 * 4096
 
 
 def test_head_size_and_biases_come_from_the_config():
-    wide = read_architecture(LLAMA | {"head_dim": 256, "attention_bias": True})
+    wide = read_architecture(LLAMA_8B | {"head_dim": 256, "attention_bias": True})
     linears = {m.name: (m.inputs, m.outputs, m.bias) for m in wide.layers[0].linears}
     assert linears["q_proj"] == (4096, 8192, True)
     assert linears["k_proj"] == (4096, 2048, True)
@@ -73,14 +68,14 @@ def test_head_size_and_biases_come_from_the_config():
 
 
 def test_mixed_layers_are_kinds_with_counts():
-    config = LLAMA | {"model_type": "gemma3_text", "sliding_window": 1024, "sliding_window_pattern": 6}
+    config = LLAMA_8B | {"model_type": "gemma3_text", "sliding_window": 1024, "sliding_window_pattern": 6}
     kinds = read_architecture(config).layers
     assert {(y.mixer, y.count, y.window) for y in kinds} == {("sliding", 27, 1024), ("full", 5, 0)}
 
 
 def test_experts_are_all_resident():
     """8 experts of 3 × 4096 × 14336, and a router of 8 × 4096."""
-    config = LLAMA | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+    config = LLAMA_8B | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
     layer = read_architecture(config).layers[0]
     assert layer.expert_weights == 8 * 3 * 4096 * 14336
     assert layer.router == 8 * 4096
@@ -89,7 +84,7 @@ def test_experts_are_all_resident():
 
 def test_a_multimodal_config_counts_text_and_tower():
     vision = {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "image_size": 896}
-    wrapped = {"model_type": "gemma3", "text_config": LLAMA | {"model_type": "gemma3_text"}, "vision_config": vision}
+    wrapped = {"model_type": "gemma3", "text_config": LLAMA_8B | {"model_type": "gemma3_text"}, "vision_config": vision}
     architecture = read_architecture(wrapped)
     assert architecture.family == "gemma3_text"
     assert architecture.vision == pytest.approx(417e6, rel=0.06)  # SigLIP so400m, published as 0.4 B
@@ -97,7 +92,7 @@ def test_a_multimodal_config_counts_text_and_tower():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_reads_a_small_config(family):
-    config = LLAMA | {
+    config = LLAMA_8B | {
         "model_type": family,
         "num_hidden_layers": 4,
         "max_position_embeddings": 128,
@@ -114,7 +109,7 @@ def test_every_family_reads_a_small_config(family):
 
 def test_unknown_architecture_names_the_nearest():
     with pytest.raises(RequestError) as refused:
-        read_architecture(LLAMA | {"model_type": "qwen3_moeish"})
+        read_architecture(LLAMA_8B | {"model_type": "qwen3_moeish"})
     assert refused.value.code == "unknown-architecture"
     assert "qwen3_moe" in refused.value.suggestions
 
@@ -135,14 +130,14 @@ def test_unknown_architecture_names_the_nearest():
 )
 def test_a_broken_config_names_the_field(change, field):
     with pytest.raises(RequestError) as refused:
-        read_architecture(LLAMA | change)
+        read_architecture(LLAMA_8B | change)
     assert refused.value.code == "bad-config"
     assert refused.value.field == field
 
 
 # --------------------------------------------------------------------------------------- an unknown architecture
 
-NEW = LLAMA | {"model_type": "llama9"}
+NEW = LLAMA_8B | {"model_type": "llama9"}
 
 
 def test_an_unknown_architecture_is_refused_with_the_nearest_known():
@@ -276,7 +271,7 @@ def test_a_nemotron_whose_blocks_are_not_told_is_refused(field: str, value: obje
 
 def test_towers_state_their_sides_as_pairs_and_widths_by_other_names():
     """InternVL's patches are (height, width); Qwen2-VL's hidden_size is the language model's."""
-    text = LLAMA | {"model_type": "qwen2"}
+    text = LLAMA_8B | {"model_type": "qwen2"}
     pair = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096, "image_size": [448, 448]}
     intern = read_architecture(
         {"model_type": "internvl", "text_config": text} | {"vision_config": pair | {"patch_size": [14, 14]}}
@@ -325,7 +320,7 @@ def test_adapters_of_fused_experts_are_those_that_peft_makes(
     assert estimate(request, load_catalog("{}"))["model"]["trainable_parameters"] == trainable
 
 
-PACKED_8B = 6_979_321_856  # weights of LLAMA's linears
+PACKED_8B = 6_979_321_856  # weights of LLAMA_8B's linears
 UNPACKED_8B = 8_030_261_248 - PACKED_8B
 
 
@@ -341,7 +336,7 @@ UNPACKED_8B = 8_030_261_248 - PACKED_8B
     ],
 )
 def test_a_quantised_repository_is_smaller_to_download(quantization: object, each: float):
-    stored = read_architecture(LLAMA | {"quantization_config": quantization}).stored_bytes
+    stored = read_architecture(LLAMA_8B | {"quantization_config": quantization}).stored_bytes
     assert stored == pytest.approx(each * PACKED_8B + 2 * UNPACKED_8B, rel=1e-9)
 
 
@@ -382,3 +377,11 @@ def test_a_block_of_experts_alone_carries_what_every_layer_does():
     config = HYBRIDS["Nemotron 3 Nano"][1] | {"n_shared_experts": 0}
     for method in ("prefix", "adapter", "llama-adapter", "lora"):
         assert estimate({"model": config, "method": method}, load_catalog("{}"))["ok"]
+
+
+def test_gpt_neox_head_carries_an_adapter_by_its_name_in_transformers_5():
+    """`lm_head` in transformers 5.24; it was `embed_out` before."""
+    neox = {"model_type": "gpt_neox", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 2}
+    request = {"model": neox | {"num_attention_heads": 8, "vocab_size": 50304}, "method": "lora"}
+    plan, arch = resolve(request | {"lora": {"targets": ["query_key_value", "lm_head"]}}, load_catalog("{}"))
+    assert targets_head(arch, plan)

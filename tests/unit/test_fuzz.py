@@ -10,16 +10,9 @@ import ajuste
 from ajuste.contract import REQUEST, Field
 from ajuste.errors import MESSAGES
 
-CONFIG = {
-    "model_type": "llama",
-    "hidden_size": 256,
-    "intermediate_size": 512,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "vocab_size": 1000,
-}
-GOOD = {"model": CONFIG, "method": "lora"}
+from .conftest import TINY
+
+GOOD = {"model": TINY, "method": "lora"}
 EMPTY = ajuste.load_catalog("{}")
 LONGEST_S = 0.5  # generous: an order of magnitude above what any of them takes
 
@@ -60,9 +53,9 @@ def config_faults() -> list[tuple[str, dict]]:
     broken = [{}, {"model_type": "llama"}, {"model_type": "lama"}, {"model_type": 7}, {"model_type": None}]
     values = [0, -1, 1.5, "many", None, [], {}, True, float("nan"), float("inf"), 10**30, "4096"]
     keys = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
-    broken += [CONFIG | {key: value} for key in keys for value in values if (key, value) != (keys[3], None)]
-    broken += [CONFIG | {"num_attention_heads": 3, "num_key_value_heads": 2}, CONFIG | {"text_config": {"a": 1}}]
-    broken += [CONFIG | {"num_hidden_layers": 10**9}, CONFIG | {"intermediate_size": -5}]
+    broken += [TINY | {key: value} for key in keys for value in values if (key, value) != (keys[3], None)]
+    broken += [TINY | {"num_attention_heads": 3, "num_key_value_heads": 2}, TINY | {"text_config": {"a": 1}}]
+    broken += [TINY | {"num_hidden_layers": 10**9}, TINY | {"intermediate_size": -5}]
     return [("model", {"model": config, "method": "qlora"}) for config in broken]
 
 

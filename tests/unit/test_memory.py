@@ -18,20 +18,13 @@ from ajuste.host import checkpoint_bytes, disk, host_ram
 from ajuste.memory import GIB, fullest_table
 from ajuste.resolve import resolve
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-}
+from .conftest import LLAMA_8B
+
 N = 8_030_261_248  # 32 × 218,112,000 + 2 × 525,336,576 + 4,096
 LINEAR = 6_979_321_856  # 32 × (4096·4096·2 + 4096·1024·2 + 3·4096·14336)
 EMBEDDING = 525_336_576  # 128,256 × 4,096
 WORKSPACE = 16 * 2**20
-BASE = {"model": LLAMA, "framework": "hf", "micro_batch": 1, "sequence_length": 2048, "attention": "flash"} | {
+BASE = {"model": LLAMA_8B, "framework": "hf", "micro_batch": 1, "sequence_length": 2048, "attention": "flash"} | {
     "padding": "packed",
     "grad_accum": 1,
 }
@@ -360,7 +353,7 @@ def test_disk_holds_the_checkpoints():
 
 def test_published_run_on_one_gpu():
     """fms-acceleration, Mistral-7B full in bf16, 4 × 4096 tokens: 67.46 GiB at the step, weights and states 40.48."""
-    model = LLAMA | {"model_type": "mistral", "vocab_size": 32000}
+    model = LLAMA_8B | {"model_type": "mistral", "vocab_size": 32000}
     request = BASE | {"model": model, "method": "full", "precision": "bf16", "micro_batch": 4, "sequence_length": 4096}
     request |= {"optimizer": "adamw-foreach", "gradient_checkpointing": "full", "transformers": "4.48"}
     table = fullest_table(*resolve(request, load_catalog("{}")))
@@ -370,7 +363,7 @@ def test_published_run_on_one_gpu():
 
 # ----------------------------------------------------------------------------------------------------- vision
 
-GEMMA = {"model_type": "gemma3", "text_config": LLAMA | {"model_type": "gemma3_text"}} | {
+GEMMA = {"model_type": "gemma3", "text_config": LLAMA_8B | {"model_type": "gemma3_text"}} | {
     "vision_config": {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "image_size": 896}
 }
 IMAGES = {"image_tokens": 256, "images_per_example": 1}
@@ -400,7 +393,7 @@ def test_a_checkpointed_tower_keeps_one_layer_and_the_inputs():
 def test_images_of_any_size_are_counted_by_their_tokens():
     """Qwen2.5-VL merges 2 × 2 patches into one token: 1,000 tokens are 4,000 patches, with a gated feed-forward."""
     tower = {"model_type": "qwen2_5_vl", "hidden_size": 1280, "depth": 32, "intermediate_size": 3420}
-    config = LLAMA | {"model_type": "qwen2_5_vl", "vision_config": tower | {"spatial_merge_size": 2}}
+    config = LLAMA_8B | {"model_type": "qwen2_5_vl", "vision_config": tower | {"spatial_merge_size": 2}}
     request = {"model": config, "method": "full", "precision": "bf16", "gradient_checkpointing": "none"}
     images = {"image_tokens": 1000, "images_per_example": 2}
     frozen, trained = (
@@ -412,7 +405,7 @@ def test_images_of_any_size_are_counted_by_their_tokens():
 def test_deepstack_mergers_are_counted():
     """Qwen3-VL-8B: three mergers more, each (4 × 1152)² + 4 × 1152 × 4096, and 2,304 learned positions."""
     tower = {"model_type": "qwen3_vl", "hidden_size": 1152, "depth": 27, "intermediate_size": 4304}
-    plain = {"model_type": "qwen3_vl", "text_config": LLAMA | {"model_type": "qwen3_vl_text"}} | {
+    plain = {"model_type": "qwen3_vl", "text_config": LLAMA_8B | {"model_type": "qwen3_vl_text"}} | {
         "vision_config": tower | {"spatial_merge_size": 2}
     }
     deep = plain | {
@@ -500,7 +493,7 @@ def test_lora_kernels_keep_the_gate_and_up_only(dtype: str):
     Axolotl's pull request 3800 measured 0.14 MB per token with the same kernels, which are Unsloth's. Without fused
     norms, as axolotl is without Liger, each of the two keeps an fp32 copy instead of its input: 2 · 2h more.
     """
-    model = LLAMA | {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16}
+    model = LLAMA_8B | {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16}
     model |= {"num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": True}
     lora = LORA | {"dtype": dtype, "dropout": 0.0}
     request = BASE | {"model": model, "method": "lora", "kernels": "unsloth", "loss": "fused", "attention": "flash"}

@@ -17,21 +17,14 @@ from ajuste.resolve import resolve
 from ajuste.sharding import gather_pool
 from ajuste.tool_files import read_config
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-}
+from .conftest import LLAMA_8B
+
 N = 8_030_261_248
 EMBEDDING = 525_336_576  # 128,256 × 4,096
 LAYER = 218_112_000  # parameters of one layer
 LOGITS = 128_256 * 2048  # of one sequence
 LORA = {"rank": 16, "targets": "all-linear", "dtype": "fp32"}
-BASE = {"model": LLAMA, "framework": "hf", "micro_batch": 1, "sequence_length": 2048, "attention": "flash"} | {
+BASE = {"model": LLAMA_8B, "framework": "hf", "micro_batch": 1, "sequence_length": 2048, "attention": "flash"} | {
     "padding": "packed",
     "grad_accum": 1,
 }

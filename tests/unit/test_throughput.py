@@ -1,5 +1,7 @@
 """Tokens per second: the count by hand on a tiny model, and what must follow when the question changes."""
 
+from collections.abc import Callable
+
 import pytest
 
 import ajuste
@@ -257,11 +259,17 @@ def test_number_formats(request_: dict, compute: str):
     assert compute_of(resolved(**request_)[0]) == compute
 
 
-@pytest.mark.parametrize("power", [1.0, 1.7, 0.5])
-def test_the_inverse_of_a_growing_need_is_exact(power: float):
-    def need(n: int) -> float:
-        return 10 + 3 * n**power
-
+@pytest.mark.parametrize(
+    "need",
+    [
+        lambda n: 10 + 3 * n,
+        lambda n: 10 + 3 * n**1.7,
+        lambda n: 10 + 3 * n**0.5,
+        lambda n: max(13 + 0.001 * n, 0.01 * n * n),  # a corner
+        lambda n: 13 + 1000 * (n >= 700) + n // 50,  # jumps
+    ],
+)
+def test_the_inverse_of_a_growing_need_is_exact(need: Callable[[int], float]):
     inverse = Inverse(need, 5_000)
     for room in (0, 12.9, 13, 13.1, 50, 100, 1234.5, 10_000, 1e9):
         exact = max((n for n in range(1, 5_001) if need(n) <= room), default=0)
