@@ -69,8 +69,9 @@ export class Combobox {
   /** @param {string} query */
   open(query) {
     const found = matches(query, this.options);
-    const meant = found.length ? undefined : this.use.named(query);
-    this.shown = meant ? this.options.filter((option) => option.id === meant) : found.slice(0, MOST);
+    const meant = found.length ? undefined : this.options.find(({ id }) => id === this.use.named(query));
+    // A repository that shares a model's architecture keeps its own name, beside the model's.
+    this.shown = meant ? [{ ...meant, id: "", name: query.trim(), detail: `${meant.name} · ${meant.detail}` }] : found.slice(0, MOST);
     this.active = -1;
     this.list.innerHTML = String(
       this.shown.length
@@ -127,6 +128,7 @@ export class Combobox {
     if (!option) return;
     this.input.value = option.name;
     this.close();
-    this.use.choose(option.id);
+    if (option.id) this.use.choose(option.id);
+    else this.use.type(option.name);
   }
 }

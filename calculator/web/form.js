@@ -20,7 +20,7 @@ import { dataWords } from "./render.js";
  * @property {Flat} request what the person set
  * @property {Record<string, string>} [drafts] text typed that is no value (yet)
  * @property {Record<string, Fault>} [faults]
- * @property {Record<string, string>} [echoes] how an ambiguous number was read
+ * @property {Record<string, string>} [echoes] what is said of a value: how it was read, or that it stays
  * @property {boolean} [dataOpen] on a phone, the data questions are unfolded
  * @property {FileState} [file] the dataset that was measured here
  */
@@ -199,10 +199,15 @@ class Form {
     }`;
     return html`<div class="aj-field aj-${field.kind} ${changed && setting && "aj-changed"}" data-field="${name}">
       <label for="${id}">${view.say(`field.${name}`)} ${hint && html`<small>${hint}</small>`}</label>
-      <p class="aj-hint" id="${id}-note">${echo && html`<span class="aj-echo">${view.say("error.echo", { value: echo })}</span> `}${note}</p>
+      <p class="aj-hint" id="${id}-note">${echo && html`<span class="aj-echo">${echo}</span> `}${note}</p>
       <div class="aj-input">${this.control(name, field, id, fault)}${field.unit && html`<span class="aj-unit" aria-hidden="true">${view.say(field.unit)}</span>`}</div>
       ${fault}
     </div>`;
+  }
+
+  /** The mode's own question cannot be left open. @param {string} name */
+  needed(name) {
+    return modeFields(this.plan).includes(name);
   }
 
   /** @param {string} name */
@@ -232,14 +237,15 @@ class Form {
       const choices = name === "gpu" ? view.gpus() : (field.choices ?? []).map((choice) => [choice, view.value(name, choice)]);
       const known = value === null || value === undefined || choices.some(([choice]) => choice === value);
       if (!known) choices.unshift([JSON.stringify(value), view.value(name, value)]);
-      if (field.automatic) choices.unshift(["", view.say("value.any")]);
+      if (field.automatic && !this.needed(name)) choices.unshift(["", view.say("value.any")]);
       return html`<select ${marks}>${choices.map(
         ([choice, label]) => html`<option value="${choice}" ${choice === (value ?? "") && html`selected`}>${label}</option>`,
       )}</select>`;
     }
+    const open = field.automatic && !this.needed(name) && view.say(name.startsWith("job.") ? "value.none" : "value.auto");
     const text = state.drafts?.[name] ?? (value === null || value === undefined ? "" : view.format.plain(Number(value)));
     return html`<input type="text" inputmode="${field.kind === "integer" ? "numeric" : "decimal"}" ${marks} value="${text}" ${
-      field.automatic && html`placeholder="${view.say(name.startsWith("job.") ? "value.none" : "value.auto")}"`
+      open && html`placeholder="${open}"`
     }>`;
   }
 

@@ -7,18 +7,20 @@
 const THIN_SPACE = "\u202f";
 const HARD_SPACE = "\u00a0";
 
-/** @type {Record<Language, {decimal: string, thousands: string, dollar: string, months: string[]}>} */
+/** @type {Record<Language, {decimal: string, thousands: string, dollar: string, percent: string, months: string[]}>} */
 const LOCALES = {
   es: {
     decimal: ",",
     thousands: THIN_SPACE, // never a point: 10.000 is ten in Mexico
     dollar: `US$${HARD_SPACE}`, // "$" alone is a peso in Bogotá
+    percent: `${HARD_SPACE}%`,
     months: ["ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic"],
   },
   en: {
     decimal: ".",
     thousands: ",",
     dollar: "$",
+    percent: "%",
     months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
   },
 };
@@ -190,7 +192,7 @@ export class Format {
 
   /** @param {number} share 0 to 1 */
   percent(share) {
-    return `${this.number(share * 100)}${HARD_SPACE}%`;
+    return this.number(share * 100) + this.locale.percent;
   }
 
   /**

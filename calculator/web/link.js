@@ -1,4 +1,4 @@
-// The request in the page's fragment: #model=llama-3.1-8b&method=lora&lora.rank=32&~v=0.1.0&~d=2026-11-30&~m=9.0,0.6,0.17
+// The request in the page's fragment: #model=llama-3.1-8b&method=lora&lora.rank=32&~v=0.1.0&~d=2026-11-30&~m=8.95412,0.612,0.171
 // Names of the contract, only what differs from the defaults. After "~": estimator version, data date, the three middles.
 // A fragment reaches no server, and the theme's language switch keeps it.
 
@@ -37,7 +37,7 @@ export function toFragment(request, then, pins = []) {
   if (pins.length) parts.push(`~c=${keep(JSON.stringify(pins))}`);
   if (then) {
     parts.push(`~v=${keep(then.version)}`, `~d=${keep(then.data)}`);
-    parts.push(`~m=${then.middles.map((m) => (m === null ? "" : Number(m.toPrecision(3)))).join(",")}`);
+    parts.push(`~m=${then.middles.map((m) => (m === null ? "" : Number(m.toPrecision(6)))).join(",")}`);
   }
   return `#${parts.join("&")}`;
 }

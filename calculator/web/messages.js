@@ -65,7 +65,7 @@ export function faulty(view) {
  * @param {View} view
  */
 export function moved(then, now, view) {
-  const [before, after] = [then.middles, now.map((m) => (m === null ? null : Number(m.toPrecision(3))))].map((m) => written(m, view).join(" · "));
+  const [before, after] = [then.middles, now].map((middles) => written(middles, view).join(" · "));
   return html`<p>${
     before === after
       ? view.say("state.thenUnchanged", { date: view.format.date(then.data) })

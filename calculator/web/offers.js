@@ -150,25 +150,35 @@ function offerRow(offer, answer, view) {
     <td role="cell" class="aj-n aj-usd" data-label="${view.say("offers.bill")}"><b>${format.usd(offer.usd.mid)}</b> <small>${format.usdRange(offer.usd)}</small></td>
     <td role="cell" class="aj-where">${fit(offer, view)} <small>${format.gib(offer.required_gib.mid)} · ${view.say("offers.batch", { batch: offer.micro_batch })}${
       offer.strategy !== "none" && ` · ${view.value("parallel.strategy", offer.strategy)}`
-    }</small></td>
+    }${machine(offer, view)}</small></td>
     <td role="cell" class="aj-prov"><small>${provenance(offer, answer, view)}</small></td>
   </tr>`;
+}
+
+/** What the machines' RAM says where it is not simply enough. @param {Offer} offer @param {View} view */
+function machine({ ram_verdict: ram }, view) {
+  return ram !== "fits" && html` · <span class="${ram && "aj-old"}">${view.say(ram ? "ram.tight" : "ram.unknown")}</span>`;
 }
 
 /** @param {Offer} offer @param {Answer} answer @param {View} view */
 function provenance(offer, answer, view) {
   const names = { offer: offer.offer, provider: view.provider(offer.provider) };
+  const { price_doubt: doubt } = offer;
+  const assumed = offer.assumed.filter((/** @type {string} */ word) => word !== "from_price" || doubt !== "floor"); // said already
   const doubts = [
-    offer.price_basis === "scaled" && view.say("price.scaled"),
-    ...offer.assumed.map((/** @type {string} */ word) => view.say(`assumed.${word}`)),
+    doubt && view.say(`price.${doubt}`),
+    ...assumed.map((/** @type {string} */ word) => view.say(`assumed.${word}`)),
   ].filter(Boolean);
   const form = new URLSearchParams({
     template: "price.yml",
     title: `price: ${offer.provider}, ${offer.offer}`,
     provider: offer.provider,
     offer: offer.offer,
+    gpu: offer.gpu,
+    gpus: String(offer.gpus / offer.machines),
+    region: offer.region ?? "",
     purchase: offer.purchase,
-    price: `${offer.usd_per_hour} USD`,
+    price: `${offer.usd_per_hour / offer.machines} USD`, // as it is sold: one machine
     source_url: offer.source_url,
   });
   const still = `${view.repository}/issues/new?${form}`;

@@ -21,9 +21,9 @@ export function figure(text) {
   return text.split("\u00a0").map((part, i) => html`${i > 0 && "\u00a0"}${/\d/.test(part) ? part : html`<small>${part}</small>`}`);
 }
 
-/** @param {{verdict: "fits" | "tight" | "no"}} row @param {View} view */
-export function fit(row, view) {
-  return html`<span class="aj-fit aj-${row.verdict}">${ICONS[row.verdict]}${view.say(`offer.${row.verdict}`)}</span>`;
+/** @param {{verdict: "fits" | "tight" | "no"}} row @param {View} view @param {string} [no] what "no" means here */
+export function fit({ verdict }, view, no = view.say("offer.no")) {
+  return html`<span class="aj-fit aj-${verdict}">${ICONS[verdict]}${verdict === "no" ? no : view.say(`offer.${verdict}`)}</span>`;
 }
 
 /** @typedef {(id: string, content: () => Html) => Html | null} Inside what stands in a fold: its content where it is open */

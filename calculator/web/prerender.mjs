@@ -39,8 +39,8 @@ const byId = (rows, pick) => Object.fromEntries(rows.map((row) => [row.id, pick(
 
 const names = {
   models: byId(catalog.models, (m) => ({ name: m.name, family: m.family, hf_id: m.hf_id, parameters: m.published_parameters })),
-  gpus: byId(catalog.gpus, (g) => ({ name: g.name, gb: g.memory_label_gb, vendor: g.vendor })),
-  providers: byId(catalog.providers, (p) => ({ name: p.name, url: p.url })),
+  gpus: byId(catalog.gpus, (g) => ({ name: g.name, gb: g.memory_label_gb })),
+  providers: byId(catalog.providers, (p) => ({ name: p.name })),
   coverage: readJson(join(build, "coverage.json")),
 };
 

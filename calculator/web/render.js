@@ -160,7 +160,7 @@ function origins({ lead }, view) {
   const ten = (/** @type {number} */ share) => view.format.number(Math.floor(share * 10));
   const offer = lead && `${view.cards(lead.gpus, lead.gpu)}, ${view.provider(lead.provider)}`;
   return html`<p class="aj-note aj-origins">${offer && view.say("number.lead", { offer, gib: view.format.gib(lead.required_gib.mid), batch: lead.micro_batch })}
-    <a href="${view.base}methodology/accuracy/">${view.say("number.coverage", { memory: ten(gib.share), memoryRuns: gib.runs, time: ten(time.share), timeRuns: time.runs, unstated: Math.round(100 * gib.unstated_share), unstatedRuns: gib.unstated_runs })}</a></p>`;
+    <a href="${view.base}methodology/accuracy/">${view.say("number.coverage", { memory: ten(gib.share), memoryRuns: gib.runs, time: ten(time.share), timeRuns: time.runs, unstated: view.format.percent(gib.unstated_share), unstatedRuns: gib.unstated_runs })}</a></p>`;
 }
 
 /** @param {Answer} answer @param {View} view @param {Reading} reading */
@@ -196,15 +196,17 @@ function grid(answer, view) {
   const models = new Map();
   for (const cell of answer.grid) models.set(cell.model, (models.get(cell.model) ?? new Map()).set(cell.method, cell));
   const methods = [...new Set(answer.grid.map((/** @type {any} */ cell) => cell.method))];
+  const budget = answer.plan.mode === "have-budget";
+  const beyond = view.say(budget ? "grid.over" : "offer.no"); // with money given, "no" is: no offer for it in time
   return html`<section class="aj-grid" id="grid">
-    <h3>${view.say(answer.plan.mode === "have-budget" ? "grid.budget" : "grid.title")}</h3>
+    <h3>${view.say(budget ? "grid.budget" : "grid.title")}</h3>
     ${largest(answer.grid, methods.map(String), view)}
     <div class="aj-scroll" tabindex="0" role="group" aria-label="${view.say("grid.title")}"><table>
       <thead><tr><th scope="col">${view.say("field.model")}</th>${methods.map((m) => html`<th scope="col">${view.value("method", m)}</th>`)}</tr></thead>
       <tbody>${[...models].map(
         ([model, cells]) => html`<tr><th scope="row">${view.model(model)}</th>${methods.map((m) => {
           const cell = cells.get(String(m));
-          return html`<td>${cell && html`${fit(cell, view)} ${cell.verdict !== "no" && html`<small>${
+          return html`<td>${cell && html`${fit(cell, view, beyond)} ${cell.verdict !== "no" && html`<small>${
             cell.usd ? view.format.usd(cell.usd.mid) : cell.max_sequence_length && view.say("grid.room", { batch: cell.max_micro_batch, length: view.format.number(cell.max_sequence_length) })
           }</small>`}`}</td>`;
         })}</tr>`,

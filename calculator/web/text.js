@@ -8,8 +8,8 @@ import { daysBetween, Format } from "./format.js";
  * Names of catalog entries, as prerender.mjs writes them into app.json.
  * @typedef {object} Names
  * @property {Record<string, {name: string, family: string, hf_id: string | null, parameters: number | null}>} models
- * @property {Record<string, {name: string, gb: number | null, vendor: string}>} gpus
- * @property {Record<string, {name: string, url: string | null}>} providers
+ * @property {Record<string, {name: string, gb: number | null}>} gpus
+ * @property {Record<string, {name: string}>} providers
  * @property {{memory: {share: number, runs: number, unstated_share: number, unstated_runs: number}, time: {share: number, runs: number}}} coverage of measured runs, how many fall in our ranges
  */
 

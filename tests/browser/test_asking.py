@@ -155,3 +155,46 @@ def test_pasted_config_is_computed_and_a_wrong_one_is_refused(visit, catalog_dat
     assert page.locator("[data-field=model] .aj-fault").is_visible()
     paste('{"hidden_size": ')
     assert "config.json" in visitor.text("[data-field=model] .aj-fault")
+
+
+@pytest.mark.parametrize("language", ["es", "en"])
+def test_an_emptied_budget_stays_what_it_was(visit, language):
+    visitor = visit()
+    visitor.open(f"{language}/calculator/")
+    page = visitor.page
+    visitor.answered(lambda: page.locator("#aj-mode-have-budget").check(force=True))
+    visitor.answered(lambda: page.locator("#aj-job-budget_usd").fill("35"))
+    before = visitor.text("#verdict h2")
+    for name in ("budget_usd", "deadline_h"):
+        field = page.locator(f"#aj-job-{name}")
+        value = field.input_value()
+        field.fill("")
+        said = visitor.text(f"[data-field='job.{name}'] .aj-echo")
+        assert value in said
+        assert ("Find a GPU" if language == "en" else "Busco GPU") in said
+        assert visitor.text("#verdict h2") == before
+        assert page.locator(".aj-fault").count() == 0
+        field.blur()
+        page.wait_for_function(
+            "([id, value]) => document.getElementById(id).value === value", arg=[f"aj-job-{name}", value]
+        )
+    visitor.answered(lambda: page.locator("#aj-job-budget_usd").fill("40"))
+    assert page.locator("[data-field='job.budget_usd'] .aj-echo").count() == 0
+
+
+def test_the_mode_of_a_card_has_one(visit):
+    visitor = visit()
+    visitor.open("en/calculator/")
+    visitor.answered(lambda: visitor.page.locator("#aj-mode-have-gpu").check(force=True))
+    assert visitor.page.locator("#aj-gpu option[value='']").count() == 0
+
+
+def test_a_budget_says_what_is_beyond_it(visit):
+    visitor = visit()
+    visitor.open("en/calculator/#mode=have-budget&job.budget_usd=5")
+    page = visitor.page
+    page.wait_for_selector("#grid", timeout=120_000)
+    cells = page.locator("#grid tbody .aj-no").all_inner_texts()
+    assert cells
+    assert set(cells) == {"beyond budget or deadline"}
+    assert page.locator("#aj-job-deadline_h").input_value() == "24", "what the link leaves open, as the mode starts"

@@ -75,5 +75,7 @@ def test_slow_network_shows_what_arrives_and_keeps_the_fields_alive(visit):
     assert "Previous answer" in visitor.text("#aj-status")
     page.locator("#aj-dataset-examples").fill("30000")
     assert page.locator("#aj-dataset-examples").input_value() == "30000"
+    while not held:
+        page.wait_for_timeout(50)  # the words come before Python is asked for
     visitor.answered(lambda: held.pop().fallback())
     assert page.locator("#aj-status").is_hidden()

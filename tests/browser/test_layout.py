@@ -63,3 +63,12 @@ def test_larger_text_does_not_break_the_page(visit):
     visitor = visit(viewport={"width": 720, "height": 450})  # 1440 × 900 at 200 %
     visitor.open("es/calculator/")
     assert visitor.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.parametrize("width", [390, 600, 768, 1024, 1440])
+def test_the_three_doors_of_home_stand_in_one_line(visit, width):
+    visitor = visit(viewport={"width": width, "height": 900})
+    visitor.open("es/")
+    boxes = [door.bounding_box() for door in visitor.page.locator(".grid.cards li").all()]
+    assert len(boxes) == 3
+    assert 1 in (len({round(box["y"]) for box in boxes}), len({round(box["x"]) for box in boxes}))

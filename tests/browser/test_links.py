@@ -18,8 +18,18 @@ def test_shared_link_gives_the_same_answer(visit):
     assert "~m=" in link
     assert "?" not in link
 
-    second = visit()
+    second = visit(viewport={"width": 390, "height": 664})
+    held = []
+    second.page.context.route("**/pyodide.asm.wasm", lambda route: held.append(route))
     second.page.goto(link)
+    second.page.wait_for_selector(".aj-quoted")
+    figure = "#aj-status .aj-quoted .aj-figure"
+    quoted = [" ".join(text.split()) for text in second.page.locator(figure).all_inner_texts()]
+    assert all(text in numbers for text in quoted), "the figures that were seen, not cut twice"
+    assert second.page.locator("#aj-strip").is_hidden(), "it would repeat another question's answer"
+    while not held:
+        second.page.wait_for_timeout(50)
+    held.pop().fallback()
     second.page.wait_for_selector("[data-answered]", timeout=120_000)
     assert second.text(".aj-numbers") == numbers
     assert "nada ha cambiado" in second.text("#aj-status")

@@ -1,8 +1,9 @@
 """What a visitor reads before any script or Python runs."""
 
+import csv
 import gzip
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -42,6 +43,31 @@ def test_home_shows_the_default_answer(visit, language):
     assert re.match(r"Cabe|Fits", visitor.text("#verdict h2"))
     visitor.page.locator(".aj-door .md-button").click()
     assert visitor.page.url == f"{visitor.base}{language}/calculator/"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_doubtful_price_says_so_in_words(visit, language):
+    visitor = visit(java_script_enabled=False)
+    visitor.page.goto(f"{visitor.base}{language}/calculator/")
+    stale, ram = {"es": ("precio viejo", "RAM sin publicar"), "en": ("old price", "RAM not stated")}[language]
+    rows = visitor.page.locator("#offers tbody tr").all()[:10]
+    old = [row.locator(".aj-age.aj-old").count() > 0 for row in rows]
+    said = [row.inner_text() for row in rows]
+    assert True in old
+    assert [stale in text or "“from”" in text or "«desde»" in text for text in said] == old, "not by colour alone"
+    assert any(ram in text for text in said)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_form_to_correct_a_price_names_one_row(visit, root, language):
+    visitor = visit(java_script_enabled=False)
+    visitor.page.goto(f"{visitor.base}{language}/calculator/")
+    for link in visitor.page.locator("#picks a[href*='issues/new']").evaluate_all("links => links.map(a => a.href)"):
+        asked = dict(parse_qsl(urlsplit(link).query))
+        names = ("offer", "gpu", "gpus", "region", "purchase")
+        with (root / "data" / "prices" / f"{asked['provider']}.csv").open(encoding="utf-8") as file:
+            rows = [r for r in csv.DictReader(file) if all(r[name] == asked.get(name, "") for name in names)]
+        assert [float(row["usd_per_hour"]) for row in rows] == [float(asked["price"].removesuffix(" USD"))]
 
 
 START_BUDGET = 300_000  # bytes with gzip before anything is touched
