@@ -196,18 +196,31 @@ export function offerChart(view, points, best, words) {
   </svg>`;
 }
 
+const PLOT = { width: 320, height: 240 }; // of the offers' chart on a phone: labels that keep apart there do so everywhere
+
 /**
- * Where labels go: to the side with room, below the point when another label is near.
+ * Where labels go: above the point and to the side with room; below, or to the other side, where another label would cover them.
  * @param {Point[]} points
  * @param {(p: Point) => number} x
  * @param {(p: Point) => number} y
  */
 function labelsOf(points, x, y) {
-  /** @type {{p: Point, end: boolean, below: boolean}[]} */
+  /** @type {{p: Point, end: boolean, below: boolean, left: number, line: number}[]} */
   const placed = [];
   for (const p of points.filter((one) => one.label)) {
-    const near = placed.some((other) => !other.below && Math.abs(x(other.p) - x(p)) < 0.25 && Math.abs(y(other.p) - y(p)) < 0.08);
-    placed.push({ p, end: x(p) > 0.6, below: near });
+    const width = textWidth(p.label ?? "") / PLOT.width;
+    const roomy = x(p) > 0.6;
+    const places = [false, true].flatMap((below) => [roomy, !roomy].map((end) => ({ end, below })));
+    const boxes = places.map(({ end, below }) => {
+      return { p, end, below, left: x(p) - (end ? width : 0), line: y(p) + (below ? -17 : 8) / PLOT.height };
+    });
+    const free = boxes.find(({ left, line }) =>
+      left > -0.1 && left + width < 1.1 && placed.every((other) => {
+        const apart = Math.max(left, other.left) > Math.min(left + width, other.left + textWidth(other.p.label ?? "") / PLOT.width);
+        return apart || Math.abs(line - other.line) > 16 / PLOT.height;
+      }),
+    );
+    placed.push(free ?? boxes[2]);
   }
   return placed;
 }

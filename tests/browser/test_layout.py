@@ -72,3 +72,25 @@ def test_the_three_doors_of_home_stand_in_one_line(visit, width):
     boxes = [door.bounding_box() for door in visitor.page.locator(".grid.cards li").all()]
     assert len(boxes) == 3
     assert 1 in (len({round(box["y"]) for box in boxes}), len({round(box["x"]) for box in boxes}))
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+@pytest.mark.parametrize("fragment", ["", "#model=llama-3.1-8b&method=lora", "#model=qwen2.5-32b&method=full"])
+def test_no_label_of_the_offers_chart_covers_another(visit, width, fragment):
+    visitor = visit(viewport={"width": width, "height": 900})
+    visitor.open(f"es/calculator/{fragment}")
+    if fragment:
+        visitor.page.wait_for_selector("[data-answered]")
+    visitor.page.locator("#offers").scroll_into_view_if_needed()
+    covered = visitor.page.evaluate(
+        """() => {
+            const labels = [...document.querySelectorAll("#offers .aj-label")]
+                .map(label => [label.textContent, label.getBoundingClientRect()]);
+            return labels.flatMap(([a, one], i) => labels.slice(i + 1)
+                .filter(([, other]) => one.left < other.right && other.left < one.right
+                    && one.top + 3 < other.bottom && other.top + 3 < one.bottom)
+                .map(([b]) => `${a} / ${b}`));
+        }"""
+    )
+    assert covered == []
+    assert visitor.page.locator("#offers .aj-label").count() >= 2
