@@ -199,27 +199,29 @@ export function offerChart(view, points, best, words) {
 const PLOT = { width: 320, height: 240 }; // of the offers' chart on a phone: labels that keep apart there do so everywhere
 
 /**
- * Where labels go: above the point and to the side with room; below, or to the other side, where another label would cover them.
+ * Where labels go: above the point and to the side with room; below, or to the other side, where it would cover another
+ * label or another label's point.
  * @param {Point[]} points
  * @param {(p: Point) => number} x
  * @param {(p: Point) => number} y
  */
 function labelsOf(points, x, y) {
-  /** @type {{p: Point, end: boolean, below: boolean, left: number, line: number}[]} */
+  const labelled = points.filter((one) => one.label);
+  /** @type {{p: Point, end: boolean, below: boolean, left: number, right: number, middle: number}[]} */
   const placed = [];
-  for (const p of points.filter((one) => one.label)) {
+  for (const p of labelled) {
     const width = textWidth(p.label ?? "") / PLOT.width;
     const roomy = x(p) > 0.6;
     const places = [false, true].flatMap((below) => [roomy, !roomy].map((end) => ({ end, below })));
     const boxes = places.map(({ end, below }) => {
-      return { p, end, below, left: x(p) - (end ? width : 0), line: y(p) + (below ? -17 : 8) / PLOT.height };
+      const left = x(p) - (end ? width : 0);
+      return { p, end, below, left, right: left + width, middle: y(p) + (below ? -12 : 13) / PLOT.height };
     });
-    const free = boxes.find(({ left, line }) =>
-      left > -0.1 && left + width < 1.1 && placed.every((other) => {
-        const apart = Math.max(left, other.left) > Math.min(left + width, other.left + textWidth(other.p.label ?? "") / PLOT.width);
-        return apart || Math.abs(line - other.line) > 16 / PLOT.height;
-      }),
-    );
+    const free = boxes.find(({ left, right, middle }) => {
+      const near = (/** @type {number} */ other, /** @type {number} */ pixels) => Math.abs(middle - other) < pixels / PLOT.height;
+      const covers = labelled.some((other) => other !== p && x(other) > left && x(other) < right && near(y(other), 12));
+      return left > -0.1 && right < 1.1 && !covers && !placed.some((other) => left < other.right && other.left < right && near(other.middle, 16));
+    });
     placed.push(free ?? boxes[2]);
   }
   return placed;
