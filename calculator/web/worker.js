@@ -56,7 +56,7 @@ async function start({ pyodide, wheel, catalog, downloads }) {
   system.path.insert(0, "/ajuste.whl");
   system.destroy();
   // Python looks for circular rubbish between answers, when little is alive that was not before: in the middle of one the
-  // same search costs up to half an answer.
+  // same search costs up to two thirds of an answer.
   const gc = python.pyimport("gc");
   gc.disable();
   const ajuste = python.pyimport("ajuste");
